@@ -1,0 +1,129 @@
+"""What a strategy is: a record, not a class to inherit from (design: architecture.md, Rules are local, the engine lifts them).
+
+A strategy works on the smallest unit that it needs. ``parameters`` lists the arguments worth trying on a unit, in a fixed order;
+``propose`` carries one of them out, and returns what the unit becomes, or why not. `rewrite` finds the units of a program and puts the
+results back, so one definition serves enumeration, application of a stored step, and later saturation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from leir.ir import Expr, Loop, Nest, Signature
+
+Level: TypeAlias = Literal["graph", "operator", "memory", "mathematics"]
+Target: TypeAlias = Literal["llvm", "cuda"]
+Rounding: TypeAlias = Literal["bitwise", "reassociates", "real", "real+domain", "real+range"]
+Argument: TypeAlias = int | str | tuple[int, ...] | tuple[str, ...]
+Arguments: TypeAlias = tuple[tuple[str, Argument], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One execution of an equation: the item path from the expression, and the value of each loop by name as the text shows it."""
+
+    path: tuple[int, ...]
+    point: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Two instances that touch one element of ``tensor`` and that the step would run in the wrong order, or at once."""
+
+    tensor: str
+    element: tuple[int, ...]
+    first: Instance
+    second: Instance
+    kind: Literal["flow", "anti", "output", "accumulation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a step is not legal. A value, never an exception."""
+
+    code: str
+    message: str
+    witness: Witness | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One condition of a step and what established it; ``detail`` is what a person or a re-check needs to follow it."""
+
+    condition: str
+    by: Literal["construction", "isl", "sympy", "analysis"]
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A legal change of a unit: what it becomes, what it does to rounding, what proved it."""
+
+    result: Any  # what the unit becomes: a schedule, expressions, or a scalar expression (see the unit classes)
+    rounding: Rounding
+    proofs: tuple[Proof, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleUnit:
+    """The loops of one nest. ``expression`` is the top-level nest that holds it at item path ``path``; ``enclosing`` are the loops of
+    its ancestors, outermost first. A proposal's result is the new schedule, a tuple of `Loop`."""
+
+    expression: Nest
+    path: tuple[int, ...]
+    nest: Nest
+    enclosing: tuple[Loop, ...]
+    target: Target
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class WindowUnit:
+    """Neighbouring top-level expressions. A proposal's result is the tuple of expressions that replace them."""
+
+    expressions: tuple[Nest, ...]
+    target: Target
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarUnit:
+    """A scalar expression inside one equation's right-hand side, in the equation's axes. A proposal's result is an `Expr`."""
+
+    expr: Expr
+    dtype: str
+
+
+Unit: TypeAlias = ScheduleUnit | WindowUnit | ScalarUnit
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """One of the 43. ``preconditions``, ``modifies`` and ``introduces`` are the paper's K, P and S (strategies.md, Difficulty);
+    ``unit`` is None while the strategy is only in the catalogue."""
+
+    name: str
+    level: Level
+    summary: str
+    preconditions: tuple[int, ...]
+    modifies: int
+    introduces: int
+    rounding: Rounding
+    unit: Literal["schedule", "window", "scalar"] | None = None
+    parameters: Callable[[Any], Iterator[Arguments]] | None = field(default=None, repr=False)
+    propose: Callable[[Any, Arguments], Proposal | Refusal] | None = field(default=None, repr=False)
+
+    @property
+    def implemented(self) -> bool:
+        return self.propose is not None
+
+    @property
+    def score(self) -> float:
+        """Difficulty: 0.1 K + 0.5 (P - 1) + S, K being the number of preconditions."""
+        return 0.1 * len(self.preconditions) + 0.5 * (self.modifies - 1) + self.introduces
+
+    @property
+    def difficulty(self) -> Literal["easy", "medium", "difficult"]:
+        return "easy" if self.score < 1 else "medium" if self.score < 2.5 else "difficult"
