@@ -46,8 +46,8 @@ class Emitter:
     ) -> Value:
         """One top-level expression that computes a tensor of the given shape, and the value that reads it.
 
-        ``element`` is written in the dimensions of ``shape``, then in those of ``over``; with the latter it is accumulated over them.
-        A dimension of extent 1 gets no loop; a temporary does not have it at all.
+        ``element`` is written in the dimensions of ``shape``, then in those of ``over``, over which it is accumulated. A dimension of
+        extent 1 gets no loop; a temporary does not have it at all.
         """
         extents = (*shape, *over)
         walked = [axis for axis, extent in enumerate(extents) if extent > 1]
@@ -62,7 +62,7 @@ class Emitter:
             kept = [axis for axis in walked if axis < len(shape)]
         target = Access(tensor, tuple(env[axis] for axis in kept))
         value = compose(element, env, [extents[axis] for axis in walked])
-        if over:
+        if any(extent > 1 for extent in over):
             value = Binary("+", target, value) if accumulate == "+" else Call(accumulate, (target, value))
         loops = self._loops([extents[axis] for axis in walked], sum(axis < len(shape) for axis in walked))
         self.nests.append(Nest(tuple(loop.extent for loop in loops), loops, (Equation(target, value),)))

@@ -51,7 +51,7 @@ class FlatProgram:
 def flat_programs(draw: st.DrawFn, *, wild: bool = False) -> FlatProgram:
     dtype = draw(st.sampled_from(["f16", "bf16", "f32", "f64", "i8", "i32"]))
     writer = _Writer(draw, dtype, wild)
-    filled = [name for name in (*OUTPUTS, *TEMPORARIES) if not wild or draw(st.booleans())]
+    filled = [name for name in (*OUTPUTS, *TEMPORARIES) if not wild or draw(st.integers(0, 7)) > 0]
     text = "".join(writer.fill(name) for name in filled)
     text += "".join(writer.nest((), 0) for _ in range(draw(st.integers(1, 3))))
     shape = {name: (SIZE,) * rank for name, rank in RANKS.items()}
@@ -110,7 +110,7 @@ class _Writer:
         forms = ["0", str(SIZE - 1)]
         for letter, extent in path:
             forms += [letter, letter, letter, f"{SIZE - 1}-{letter}", f"{letter}//2", f"{letter}%2"]
-            if self.wild:
+            if self.wild and self.draw(st.integers(0, 9)) == 0:
                 forms += [f"{letter}+1", f"{letter}-1", f"{letter}*2"]
             elif extent < SIZE:
                 forms += [f"{letter}+1", f"{letter}+2"]
@@ -118,7 +118,7 @@ class _Writer:
                 forms.append(f"I^{{i32,g}}_{{{letter}}}")
         for (high, outer), (low, inner) in pairwise(path):
             forms.append(f"({high}+{low})%{SIZE}")
-            if outer * inner <= SIZE or self.wild:
+            if outer * inner <= SIZE:
                 forms += [f"{high}*{inner}+{low}"] * 3
         return str(self.pick(*forms))
 

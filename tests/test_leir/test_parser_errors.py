@@ -52,7 +52,9 @@ CASES = {
     "L^{4}_{a=0}[];[D^{f32,g}=a;];": "1:26: no loop has the index `a`: no loop is around it",
     "[T^{f32,g}=1;];": "1:2: T is a reserved letter (L P V U B T) and names no tensor",
     "[D^{f32,g}=P^{f32,g};];": "1:12: P is a reserved letter (L P V U B T) and names no tensor",
-    "[P^{f32,g}=1;];": "1:5: unexpected `f32` in a loop (the letters L P V U B start loops and name no tensor); expected an integer",
+    "[P^{f32,g}=1;];": (
+        "1:5: unexpected `f32` in a loop (the letters L P V U B start loops and name no tensor); expected an integer"
+    ),
     "[DE^{f32,g}=1;];": "1:2: 'DE' is no tensor name: an uppercase letter, then lowercase letters, as in A or Ac",
     "[D1^{f32,g}=1;];": "1:2: 'D1' is no tensor name: an uppercase letter, then lowercase letters, as in A or Ac",
     "[Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa^{f32,g}=1;];": "1:2: a name of 34 letters, and the limit is 32",

@@ -26,7 +26,7 @@ from leir.ir import (
     Unary,
 )
 from leir.names import RESERVED_TENSORS
-from leir.parser import MAX_INT, parse_nests
+from leir.parser import MAX_INT, LeirSyntaxError, parse_nests
 from leir.printer import print_nests
 
 NAMES = ("a", "c", "txd", "fg")
@@ -88,16 +88,15 @@ def test_a_printed_equation_parses_to_the_same_node(target: Access, value: Expr)
 
 
 TOKENS = (
-    ["L^{4}_{a=0}", "B^{2}_{tx=0}", "[", "]", ";", "=", "D^{f32,g}", "A^{i32,g}", "_{", "}", "^{", ",", "a", "tx", "0", "1.5", "inf"]
-    + ["+", "-", "*", "**", "//", "/", "%", "<", "<=", "==", "!=", "!", "&", "|", "(", ")", "max(", "exp(", "cast_f32(", "é", "\0", "#"]
-)  # fmt: skip
+    *("L^{4}_{a=0}", "B^{2}_{tx=0}", "[", "]", ";", "=", "D^{f32,g}", "A^{i32,g}", "_{", "}", "^{", ",", "a", "tx", "0", "1.5"),
+    *("inf", "+", "-", "*", "**", "//", "/", "%", "<", "<=", "==", "!=", "!", "&", "|", "(", ")", "max(", "exp(", "cast_f32("),
+    *("é", "\0", "#"),
+)
 
 
 @settings(max_examples=1500)
 @given(st.lists(st.sampled_from(TOKENS), max_size=25))
 def test_soup_is_read_or_refused_with_a_place(tokens: list[str]) -> None:
-    from leir.parser import LeirSyntaxError
-
     text = "".join(tokens)
     try:
         parsed = parse_nests(text)
