@@ -46,7 +46,7 @@ from leir.ir import (
 )
 from leir.lift import make_program
 from leir.names import index_name_problem, tensor_name_problem
-from leir.prescan import MAX_DEPTH, prescan
+from leir.prescan import MAX_DEPTH, MAX_LOOPS, prescan
 from leir.spans import SpanTable, Starts
 from leir.syntax_error import LeirSyntaxError, quoted
 
@@ -160,6 +160,8 @@ class _Builder:
         if not 1 <= size <= MAX_EXTENT:
             raise self.error(f"a loop of {size} iterations", extent, f"an extent from 1 to {MAX_EXTENT}")
         axis = len(self.axes)
+        if axis == MAX_LOOPS:
+            raise self.error(f"more than {MAX_LOOPS} loops inside one another", kind)
         self.axes[index.value] = axis
         return Loop(cast(Kind, kind.value), index.value, (Digit(axis, size, 1),)), kind.start_pos or 0
 

@@ -15,6 +15,8 @@ MAX_EQUATION = 64 * 1024
 """The longest run of characters without a `;`."""
 MAX_NESTS = 32
 """How deep expressions may stand inside expressions."""
+MAX_LOOPS = 64
+"""How many loops may stand around one item. The parser enforces it."""
 MAX_BRACKETS = 200
 """How deep brackets of any sort may stand inside one another."""
 MAX_DEPTH = 128

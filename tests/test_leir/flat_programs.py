@@ -65,6 +65,8 @@ class _Writer:
     def __init__(self, draw: st.DrawFn, dtype: str, wild: bool) -> None:
         self.draw, self.dtype, self.wild = draw, dtype, wild
         self.floating = dtype in FLOAT_DTYPES
+        self.aligned = draw(st.sampled_from(["", "", "a", "c"]))  # this loop, if any, subscripts what is written alike everywhere
+        self.written = (*OUTPUTS, *TEMPORARIES) if not self.aligned else (*OUTPUTS, "X", "Y")
 
     def pick(self, *choices: Any) -> Any:
         return self.draw(st.sampled_from(choices))
@@ -91,8 +93,8 @@ class _Writer:
         return f"{loops}[{''.join(items)}];"
 
     def equation(self, path: tuple[tuple[str, int], ...]) -> str:
-        name = self.pick(*OUTPUTS, *TEMPORARIES)
-        target = self.access(name, [self.subscript(path, target=True) for _ in range(RANKS[name])])
+        name = self.pick(*self.written)
+        target = self.access(name, self.subscripts(name, path, target=True))
         match self.pick("plain", "plain", "sum", "sum", "chain", "product", "max", "min"):
             case "sum":
                 return f"{target}={target}{self.pick('+', '-')}{self.factor(path, 2)}"
@@ -106,7 +108,13 @@ class _Writer:
             case _:
                 return f"{target}={self.value(path, 3)}"
 
-    def subscript(self, path: tuple[tuple[str, int], ...], target: bool = False) -> str:
+    def subscripts(self, name: str, path: tuple[tuple[str, int], ...], target: bool = False) -> list[str]:
+        found = [self.subscript(path, target) for _ in range(RANKS[name])]
+        if found and name not in INPUTS and self.aligned in dict(path) and self.draw(st.integers(0, 15)):
+            found[0] = self.aligned
+        return found
+
+    def subscript(self, path: tuple[tuple[str, int], ...], target: bool) -> str:
         forms = ["0", str(SIZE - 1)]
         for letter, extent in path:
             forms += [letter, letter, letter, f"{SIZE - 1}-{letter}", f"{letter}//2", f"{letter}%2"]
@@ -118,13 +126,15 @@ class _Writer:
                 forms.append(f"I^{{i32,g}}_{{{letter}}}")
         for (high, outer), (low, inner) in pairwise(path):
             forms.append(f"({high}+{low})%{SIZE}")
+            if outer + inner <= SIZE:
+                forms.append(f"{high}+{low}")
             if outer * inner <= SIZE:
                 forms += [f"{high}*{inner}+{low}"] * 3
         return str(self.pick(*forms))
 
     def read(self, path: tuple[tuple[str, int], ...]) -> str:
-        name = self.pick(*INPUTS, *INPUTS, *OUTPUTS, *TEMPORARIES)
-        return self.access(name, [self.subscript(path) for _ in range(RANKS[name])])
+        name = self.pick(*INPUTS, *INPUTS, *self.written)
+        return self.access(name, self.subscripts(name, path))
 
     def factor(self, path: tuple[tuple[str, int], ...], depth: int) -> str:
         return f"({self.value(path, depth)})" if self.pick(True, False) else self.read(path)

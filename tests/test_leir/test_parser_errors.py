@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from leir.parser import LeirSyntaxError, parse_nests
@@ -107,7 +109,8 @@ def test_the_place_is_shown_with_a_caret() -> None:
         "  [D^{f32,g}=?(1+?)*q;];\n"
         "                 ^"
     )  # fmt: skip
-    error = caught.value
+    error = copy(caught.value)  # as pickling does, for worker processes
+    assert str(error) == str(caught.value)
     assert (error.line, error.column, error.source_name) == (2, 16, "p.leir")
     assert (error.message, error.expected) == ("unexpected `é`", ("a value",))
 

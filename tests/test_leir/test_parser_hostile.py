@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from itertools import islice
 
 import pytest
 
+from leir.names import index_names
 from leir.parser import LeirSyntaxError, parse_nests
 from leir.prescan import MAX_BRACKETS, MAX_CHARACTERS, MAX_DEPTH, MAX_NESTS, prescan
 from leir.printer import print_nests
@@ -33,6 +35,7 @@ HOSTILE = {
     "a long function name": (HEAD + "a" * 60_000 + "(1);];", "is no function"),
     "a long dtype": ("[D^{" + "f" * 60_000 + ",g}=1;];", "is no dtype"),
     "ten megabytes": ("[];" * 3_500_000, "the limit is 4194304"),
+    "many loops": ("".join(f"L^{{2}}_{{{name}=0}}" for name in islice(index_names(), 2000)) + "[];", "more than 64 loops"),
     "NUL": ("\0" * 60_000, "unexpected `\\x00`"),
     "astral characters": ("\U0001f600" * 60_000, "unexpected"),
     "a lone surrogate": (HEAD + "\ud800;];", "unexpected `\\ud800`"),
