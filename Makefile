@@ -48,7 +48,7 @@ bench: $(STAMP) ## Print import times, rates and latencies
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMP) ## Write the generated pages under docs/ again
-	$(BIN)/python -m docs
+	$(BIN)/python -m docs.generate
 
 format: $(STAMP) ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .

@@ -22,6 +22,7 @@ _LARGEST_TABLE = 1 << 20
 """Points up to which an index map is tabulated to see whether it is injective."""
 
 
+@lru_cache(maxsize=1 << 16)
 def axes_of(expr: Expr) -> frozenset[int]:
     """The axes that occur in ``expr``."""
     return frozenset(e.axis for e in subexpressions(expr) if isinstance(e, Index))

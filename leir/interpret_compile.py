@@ -7,6 +7,7 @@ Closures are built once per equation, and share nothing with the point-by-point 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -111,7 +112,7 @@ class Compiler:
         buffer = self.store[access.tensor.name]
         subscripts = tuple(self.index(s) for s in access.subscripts)
         shape = buffer.shape
-        strides = tuple(int(np.prod(shape[d + 1 :], dtype=np.int64)) for d in range(len(shape)))
+        strides = tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
         proved = in_bounds(access, shape, self.equation.extents)
 
         def run(frame: Frame) -> Any:

@@ -15,6 +15,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from leir import scalars
@@ -33,11 +34,12 @@ _SHORT_ROW = 256
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """``axes`` are the innermost stepped loops; ``terms`` what each point adds, operator by operator."""
+    """An accumulation: ``axes`` are the innermost stepped loops, ``terms`` what each point adds, operator by operator."""
 
+    equation: PreparedEquation
+    position: Closure
     axes: tuple[int, ...]
     terms: tuple[tuple[str, Closure], ...]
-    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ class _VectorWalk:
             return None
         compiler = Compiler(only, self.store)
         terms = tuple((op, compiler.value(term)) for op, term in _terms(only))
-        return Fold(tuple(stepped[len(stepped) - count :]), terms, only.value.dtype)
+        return Fold(only, compiler.position(only.target, "writes"), tuple(stepped[len(stepped) - count :]), terms)
 
     def equation(self, item: PreparedEquation) -> CompiledEquation:
         found = self.compiled.get(item)
@@ -147,9 +149,8 @@ class _VectorWalk:
             buffer.written[where] = True
 
     def fold(self, plan: Plan, fold: Fold, frame: Frame) -> None:
-        compiled = self.equation_of(plan)
-        equation = compiled.equation
-        buffer, where = self.store[equation.target.tensor.name], compiled.position(frame)
+        equation, dtype = fold.equation, fold.equation.value.dtype
+        buffer, where = self.store[equation.target.tensor.name], fold.position(frame)
         total = buffer.data[where]
         if not buffer.complete:
             total = np.where(buffer.written[where], total, equation.start)
@@ -159,14 +160,9 @@ class _VectorWalk:
             inside = frame.spread(fold.axes, block, outermost=True)
             rows = (-1, *frame.shape)
             terms = [(op, np.broadcast_to(term(inside), inside.shape).reshape(rows)) for op, term in fold.terms]
-            total = accumulated(total, terms, fold.dtype)
+            total = accumulated(total, terms, dtype)
         buffer.data[where] = total
         buffer.written[where] = True
-
-    def equation_of(self, plan: Plan) -> CompiledEquation:
-        only = plan.nest.body[0]
-        assert isinstance(only, PreparedEquation)
-        return self.equation(only)
 
 
 def _merged(nest: PreparedNest) -> PreparedNest:
@@ -203,13 +199,14 @@ def accumulated(total: NDArray[Any], terms: Sequence[tuple[str, NDArray[Any]]], 
     count = len(terms[0][1])
     if len(terms) == 1 and ops <= {"max", "min"}:
         return _extremum(total, *terms[0], dtype)
-    if count > 1 and total.size <= _SHORT_ROW and dtype != "bf16" and (ops <= {"+", "-"} or ops == {"*"}):
-        sequence = np.empty((1 + count * len(terms), *total.shape), total.dtype)
+    if count > 1 and total.size <= _SHORT_ROW:
+        storage = np.dtype(bfloat16) if dtype == "bf16" else total.dtype
+        sequence = np.empty((1 + count * len(terms), *total.shape), storage)
         sequence[0] = total
         for position, (op, rows) in enumerate(terms, 1):
             sequence[position :: len(terms)] = -rows if op == "-" else rows  # x-y is x+(-y), to the bit
         ufunc = np.multiply if ops == {"*"} else np.add
-        return np.asarray(ufunc.accumulate(sequence, axis=0, dtype=total.dtype)[-1])
+        return np.asarray(ufunc.accumulate(sequence, axis=0, dtype=storage)[-1]).astype(total.dtype)
     for row in range(count):
         for op, rows in terms:
             total = scalars.apply(op, (total, rows[row]), dtype)

@@ -13,7 +13,7 @@ from llm.describe import changed_expressions, describe_program
 from rules.strategy import Argument, Proof, Rounding, Strategy
 
 _ROUNDING = {
-    "bitwise": "Every output element comes from the same operations on the same values in the same order: results are bit-identical.",
+    "bitwise": "Every output element comes from the same operations on the same values in the same order, to the last bit.",
     "reassociates": "An accumulation runs in another order, so results may differ by rounding, and by nothing else.",
     "real": "The two sides are equal over the real numbers and round differently.",
     "real+domain": "The two sides are equal over the real numbers under the side condition shown above, and round differently.",

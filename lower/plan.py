@@ -20,10 +20,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import islpy as isl
-
+from leir.digits import whole
 from leir.ir import Access, AccumulateOp, Equation, Index, Nest, Tensor, subexpressions
-from leir.polyhedral import OverBudgetError, Statement, conflict, conflict_kind, relation, statements, touches, within_budget
+from leir.polyhedral import (
+    Level,
+    OverBudgetError,
+    Statement,
+    compare,
+    conflict,
+    conflict_kind,
+    relation,
+    statements,
+    within_budget,
+)
 
 Path: TypeAlias = tuple[int, ...]
 """Item positions from the program down."""
@@ -195,13 +204,17 @@ class _Below:
 
 
 def _carried(s: Statement, t: Statement, axis: int) -> bool:
-    for a in touches(s.equation):
-        for b in touches(t.equation):
+    for a in s.touches:
+        for b in t.touches:
             if conflict_kind(s, a, t, b) is None:
                 continue
             pairs = conflict(s, a, t, b)
             for outer in range(axis):
-                pairs = pairs.equate(isl.dim_type.in_, outer, isl.dim_type.out, outer)
-            if not pairs.order_lt(isl.dim_type.in_, axis, isl.dim_type.out, axis).is_empty():
+                pairs = compare(pairs, s, _level(s, outer), t, _level(t, outer), "=")
+            if not compare(pairs, s, _level(s, axis), t, _level(t, axis), "<").is_empty():
                 return True
     return False
+
+
+def _level(statement: Statement, axis: int) -> Level:
+    return Level("L", whole(axis, statement.extents[axis]), 0)

@@ -12,14 +12,16 @@ from typing import Annotated
 
 import typer
 
-from leir.cli import machine, program
+from leir.cli import checking, importing, machine, program
 from leir.cli.report import BAD_INPUT, BadInput
 
 Command = Callable[..., None]
 
 # In the order of the data flow, which is the order of `leir --help`.
 COMMANDS: tuple[tuple[str, Command], ...] = (
+    ("import", importing.import_model),
     ("show", program.show),
+    ("check", checking.check),
     ("fmt", program.fmt),
     ("diff", program.diff),
     ("doctor", machine.doctor),

@@ -73,9 +73,7 @@ def _addmm(op: Operation, emitter: Emitter) -> Result:
     return _affine(op, emitter, left, right, op["self"], op["alpha"], op["beta"])
 
 
-def _affine(
-    op: Operation, emitter: Emitter, left: Value, right: Value, bias: Value, alpha: float = 1, beta: float = 1
-) -> Result:
+def _affine(op: Operation, emitter: Emitter, left: Value, right: Value, bias: Value, alpha: float = 1, beta: float = 1) -> Result:
     """``(left @ right)*alpha+bias*beta``, rounded once at its end."""
     if op.dtype == "bool":
         return Unsupported("a matrix product in bool")

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from leir import digits
 from leir.import_torch.access_maps import compose
-from leir.import_torch.values import Shape, Value
+from leir.import_torch.values import Shape, Value, whole
 from leir.ir import Access, Binary, Call, Equation, Expr, Index, Int, Known, Loop, Nest, Program, Role, Signature, Tensor
 from leir.lift import make_program
 from leir.names import index_name_problem, index_names, tensor_names
@@ -32,7 +32,7 @@ class Emitter:
         """A new known tensor, under the next free name."""
         name = next(self._names)
         self.known.append(Known(name, dtype, shape, role))
-        return _whole(Tensor(name, dtype, "g"), shape)
+        return whole(Tensor(name, dtype, "g"), shape)
 
     def expression(
         self,
@@ -46,8 +46,8 @@ class Emitter:
     ) -> Value:
         """One top-level expression that computes a tensor of the given shape, and the value that reads it.
 
-        ``element`` is written in the dimensions of ``shape``, then in those of ``over``, over which it is accumulated. A dimension of
-        extent 1 gets no loop; a temporary does not have it at all.
+        ``element`` is written in the dimensions of ``shape``, then in those of ``over``, over which it is accumulated. A dimension
+        of extent 1 gets no loop; a temporary does not have it at all.
         """
         extents = (*shape, *over)
         walked = [axis for axis, extent in enumerate(extents) if extent > 1]
@@ -55,7 +55,7 @@ class Emitter:
         for number, axis in enumerate(walked):
             env[axis] = Index(number)
         if output:
-            tensor = Tensor(self.tensor(shape, dtype, "output").reads or "", dtype, "g")
+            tensor = Tensor(self.tensor(shape, dtype, "output").reads, dtype, "g")
             kept = list(range(len(shape)))
         else:
             tensor = Tensor(next(self._names), dtype, "g")
@@ -67,6 +67,11 @@ class Emitter:
         loops = self._loops([extents[axis] for axis in walked], sum(axis < len(shape) for axis in walked))
         self.nests.append(Nest(tuple(loop.extent for loop in loops), loops, (Equation(target, value),)))
         return Value(shape, dtype, Access(tensor, tuple(Index(axis) if shape[axis] > 1 else Int(0) for axis in kept)))
+
+    def is_output(self, value: Value) -> bool:
+        """Whether the value is an output tensor, all of it, as it is."""
+        known = next((known for known in self.known if known.name == value.reads and known.role == "output"), None)
+        return known is not None and value.element is whole(Tensor(known.name, known.dtype, "g"), known.shape).element
 
     def copy(self, value: Value) -> Value:
         """An output tensor with the elements of ``value``."""
@@ -83,11 +88,3 @@ class Emitter:
     def program(self, name: str) -> Program:
         """The program in normal form: known tensors in the order inputs, parameters and constants, outputs."""
         return make_program(Signature(name, tuple(self.known)), self.nests)
-
-
-def _whole(tensor: Tensor, shape: Shape) -> Value:
-    return Value(
-        shape, tensor.dtype, Access(tensor, tuple(Index(axis) if extent > 1 else Int(0) for axis, extent in enumerate(shape)))
-    )
-
-

@@ -17,8 +17,8 @@ LOW_PRECISION = ("f16", "bf16")
 class Operation:
     """``arguments`` are by the names and in the order of the operator's schema, defaults filled in, tensors as Values.
 
-    ``shape`` and ``dtype`` are those of the (first) result. ``compared`` is the dtype to which PyTorch promotes the arguments, where
-    the result's dtype does not tell: in comparisons. ``output``: the result is an output of the module.
+    ``shape`` and ``dtype`` are those of the (first) result. ``compared`` is the dtype to which PyTorch promotes the arguments,
+    where the result's dtype does not tell: in comparisons. ``output``: the result is an output of the module.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Unsupported:
     reason: str
 
 
-Result: TypeAlias = Value | tuple[Value | None, ...] | Unsupported
-"""None in a tuple is a result that has no translation; it is refused only if it is used."""
+Result: TypeAlias = Value | Unsupported
+"""Of an operator with several results, the first; another one is refused where it is used."""
 
 Translation: TypeAlias = Callable[[Operation, Emitter], Result]
 

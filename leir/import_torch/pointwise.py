@@ -108,8 +108,8 @@ ARITHMETIC: Mapping[str, Formula] = {
     "min.other": minimum,
     "clamp.default": _clamp,
     "clamp.Tensor": _clamp,
-    "clamp_min.default": lambda x, low: _clamp(x, low),
-    "clamp_min.Tensor": lambda x, low: _clamp(x, low),
+    "clamp_min.default": _clamp,
+    "clamp_min.Tensor": _clamp,
     "clamp_max.default": lambda x, high: _clamp(x, None, high),
     "clamp_max.Tensor": lambda x, high: _clamp(x, None, high),
     "relu.default": lambda x: maximum(x, 0),
@@ -147,6 +147,8 @@ LOGIC: Mapping[str, Formula] = {
     "bitwise_not.default": lambda x: ~x,
     "bitwise_and.Tensor": lambda x, y: x & y,
     "bitwise_or.Tensor": lambda x, y: x | y,
+    "__and__.Tensor": lambda x, y: x & y,
+    "__or__.Tensor": lambda x, y: x | y,
 }
 
 # The first argument is the condition.

@@ -24,13 +24,11 @@ def _reduced(rank: int, dims: int | Sequence[int] | None) -> tuple[int, ...]:
 
 
 def _spread(value: Value, dims: Sequence[int], keepdim: bool) -> tuple[Shape, Shape, Expr]:
-    """The shape of a reduction's result, the extents that it runs over, and the element in those dimensions, one after the other."""
+    """The shape of a reduction's result, the extents that it runs over, and the element in the dimensions of both."""
     kept = [dim for dim in range(value.rank) if keepdim or dim not in dims]
     shape = tuple(1 if dim in dims else value.shape[dim] for dim in kept)
     over = tuple(value.shape[dim] for dim in dims)
-    subscripts = [
-        Index(len(shape) + dims.index(dim)) if dim in dims else Index(kept.index(dim)) for dim in range(value.rank)
-    ]
+    subscripts = [Index(len(shape) + dims.index(dim)) if dim in dims else Index(kept.index(dim)) for dim in range(value.rank)]
     return shape, over, value.at(subscripts, (*shape, *over))
 
 
@@ -83,41 +81,27 @@ def _extremum(accumulate: Accumulation) -> Translation:
     return translate
 
 
-def _extremum_with_indices(accumulate: Accumulation) -> Translation:
-    plain = _extremum(accumulate)
-
-    def translate(op: Operation, emitter: Emitter) -> Result:
-        values = plain(op, emitter)
-        return (values, None) if isinstance(values, Value) else values
-
-    return translate
-
-
 def _softmax(op: Operation, emitter: Emitter) -> Result:
-    value, largest, total, x = _exponentials(op, emitter)
-    wide = accumulator(op.dtype)
-    top, sum_ = _term(largest, value.shape, wide), _term(total, value.shape, wide)
-    return op.result(emitter, cast((exp(x - top) / sum_).expr, wide, op.dtype))
+    shifted, total = _shifted(op, emitter)
+    return op.result(emitter, cast((exp(shifted) / total).expr, accumulator(op.dtype), op.dtype))
 
 
 def _log_softmax(op: Operation, emitter: Emitter) -> Result:
-    value, largest, total, x = _exponentials(op, emitter)
-    wide = accumulator(op.dtype)
-    top, sum_ = _term(largest, value.shape, wide), _term(total, value.shape, wide)
-    return op.result(emitter, cast((x - top - log(sum_)).expr, wide, op.dtype))
+    shifted, total = _shifted(op, emitter)
+    return op.result(emitter, cast((shifted - log(total)).expr, accumulator(op.dtype), op.dtype))
 
 
-def _exponentials(op: Operation, emitter: Emitter) -> tuple[Value, Value, Value, Term]:
-    """The value, its maximum and the sum of ``exp(x-maximum)`` over the dimension, and an element of the value, widened."""
+def _shifted(op: Operation, emitter: Emitter) -> tuple[Term, Term]:
+    """``x-max(x)``, and the sum of its exponentials, over the dimension: elements in the shape of the result, widened."""
     value: Value = op["self"]
-    if value.dtype != op.dtype and accumulator(op.dtype) == op.dtype:  # softmax(x, dim, dtype=...) converts first
+    if value.dtype != op.dtype:  # softmax(x, dim, dtype=...) converts first
         value = Value(value.shape, op.dtype, cast(value.element, value.dtype, op.dtype))
     wide = accumulator(op.dtype)
     dims = _reduced(value.rank, op["dim"])
-    largest = _reduce(value, dims, emitter, dtype=value.dtype, accumulate="max")
-    x = _term(value, value.shape, wide)
-    powers = Value(value.shape, wide, exp(x - _term(largest, value.shape, wide)).expr)
-    return value, largest, _reduce(powers, dims, emitter, dtype=wide), x
+    largest = _reduce(value, dims, emitter, dtype=op.dtype, accumulate="max")
+    shifted = _term(value, op.shape, wide) - _term(largest, op.shape, wide)
+    total = _reduce(Value(op.shape, wide, exp(shifted).expr), dims, emitter, dtype=wide)
+    return shifted, _term(total, op.shape, wide)
 
 
 def _layer_norm(op: Operation, emitter: Emitter) -> Result:
@@ -150,8 +134,8 @@ REDUCTIONS: Mapping[str, Translation] = {
     "amin.default": _extremum("min"),
     "max.default": _extremum("max"),
     "min.default": _extremum("min"),
-    "max.dim": _extremum_with_indices("max"),
-    "min.dim": _extremum_with_indices("min"),
+    "max.dim": _extremum("max"),
+    "min.dim": _extremum("min"),
     "softmax.int": _softmax,
     "_softmax.default": _softmax,
     "log_softmax.int": _log_softmax,

@@ -27,7 +27,7 @@ class Refused:
         return f"{self.op} {where}{on}: {self.reason}{at}"
 
 
-class ImportRefused(Exception):  # noqa: N818: a refusal is an answer about the module, not a failure of the importer
+class ImportRefused(Exception):
     """The module cannot be imported. ``reasons`` holds every refusal, in the order of the graph."""
 
     def __init__(self, module: str, reasons: tuple[Refused, ...]) -> None:

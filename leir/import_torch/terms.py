@@ -20,7 +20,7 @@ class Term:
 
     def __add__(self, other: Operand) -> Term:
         if _negative(other):
-            return self._binary("-", -other)  # type: ignore[operator]
+            return self._binary("-", -other)
         return self._binary("+", other)
 
     def __radd__(self, other: Number) -> Term:
@@ -28,7 +28,7 @@ class Term:
 
     def __sub__(self, other: Operand) -> Term:
         if _negative(other):
-            return self._binary("+", -other)  # type: ignore[operator]
+            return self._binary("+", -other)
         return self._binary("-", other)
 
     def __rsub__(self, other: Number) -> Term:
@@ -142,8 +142,8 @@ EXACT_CALLS = ("abs", "max", "min", "if_then_else", "floor", "ceil")
 def rounds_once(expr: Expr, dtype: str) -> bool:
     """Whether computing ``expr`` in the low-precision ``dtype`` rounds at most once, at its last inexact operation.
 
-    PyTorch computes a whole f16 or bf16 operator in f32 and rounds the result; a formula with two roundings, or with a constant that
-    ``dtype`` cannot hold, must do the same.
+    PyTorch computes a whole f16 or bf16 operator in f32 and rounds the result; a formula with two roundings, or with a constant
+    that ``dtype`` cannot hold, must do the same.
     """
     return _roundings(expr) <= 1 and all(_holds(number, dtype) for number in _arithmetic_literals(expr))
 
@@ -159,9 +159,9 @@ def _roundings(expr: Expr) -> int:
 
 
 def _arithmetic_literals(expr: Expr) -> list[Number]:
-    """The literals that take part in arithmetic: a bound of a comparison or of max is rounded to the dtype anyway."""
+    """The literals of sums, products and comparisons; PyTorch rounds those of max, min and selections to the dtype itself."""
     match expr:
-        case Binary():
+        case Binary() | Compare():
             own = [part.value for part in children(expr) if isinstance(part, Int | Real)]
         case _:
             own = []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 from leir.import_torch.access_maps import compose
-from leir.ir import Access, Binary, Call, Compare, Expr, Index, Int, Real
+from leir.ir import Access, Binary, Call, Compare, Expr, Index, Int, Real, Tensor
 
 Shape = tuple[int, ...]
 
@@ -33,9 +33,14 @@ class Value:
         return compose(self.element, subscripts, extents)
 
     @property
-    def reads(self) -> str | None:
-        """The tensor behind a value that is one access, else None."""
-        return self.element.tensor.name if isinstance(self.element, Access) else None
+    def reads(self) -> str:
+        """The name of the tensor behind a value that is one access, else the empty string."""
+        return self.element.tensor.name if isinstance(self.element, Access) else ""
+
+
+def whole(tensor: Tensor, shape: Shape) -> Value:
+    """A tensor of the given shape, read as it is."""
+    return Value(shape, tensor.dtype, Access(tensor, tuple(Index(axis) if e > 1 else Int(0) for axis, e in enumerate(shape))))
 
 
 def view(value: Value, shape: Shape, subscripts: Sequence[Expr]) -> Value:

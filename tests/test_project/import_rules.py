@@ -40,8 +40,8 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "sympy": ("rules.algebra",),
     "torch": ("leir.import_torch*",),
     "transformers": (),
-    "tvm": ("lower.tir",),
-    "tvm_ffi": ("lower.tir",),
+    "tvm": ("lower.build", "lower.tir*"),
+    "tvm_ffi": ("lower.build",),
 }
 
 # Libraries that load only where they are used.

@@ -1,0 +1,22 @@
+"""Writes the pages that are made from tables in the code: ``python -m docs.generate`` (`make docs`). Tests hold them equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from leir.diagnostic_codes import as_markdown as diagnostics
+
+HERE = Path(__file__).resolve().parent
+
+PAGES: Mapping[str, Callable[[], str]] = {"diagnostics.md": diagnostics}
+
+
+def main() -> None:
+    for name, text in PAGES.items():
+        (HERE / name).write_text(text(), encoding="utf-8", newline="\n")
+        print(f"docs/{name}")
+
+
+if __name__ == "__main__":
+    main()
