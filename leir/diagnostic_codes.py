@@ -256,7 +256,7 @@ _ABOUT: tuple[tuple[str, tuple[CodeInfo, ...]], ...] = (
                 "quasi-affine expression, or the question went over the isl budget.",
                 "Write subscripts as sums of loop indices times constants, with // and % by constants.",
                 "# A f32[4] input\n# C f32[4,4] output\n"
-                "L^{4}_{a=0}L^{4}_{c=0}[C^{f32,g}_{a,c}=if_then_else(a*c<4,A^{f32,g}_{a*c},0);];",
+                "L^{4}_{a=0}L^{4}_{c=0}[C^{f32,g}_{a,c}=if_then_else(a+c<3,A^{f32,g}_{a*c},0);];",
             ),
         ),
     ),
@@ -309,8 +309,7 @@ _ABOUT: tuple[tuple[str, tuple[CodeInfo, ...]], ...] = (
                 "error",
                 "Two blocks of one launch touch one element of global memory, and one of them writes it: nothing orders blocks.",
                 "Put the two items into expressions of their own.",
-                "# C f32[4] output\n"
-                "L^{1}_{a=0}[B^{4}_{bx=0}[A^{f32,g}_{bx}=1;];B^{4}_{bx=0}[C^{f32,g}_{bx}=A^{f32,g}_{3-bx};];];",
+                "# C f32[4] output\nL^{1}_{a=0}[B^{4}_{bx=0}[A^{f32,g}_{bx}=1;];B^{4}_{bx=0}[C^{f32,g}_{bx}=A^{f32,g}_{3-bx};];];",
             ),
             CodeInfo(
                 "axis-bound-twice",

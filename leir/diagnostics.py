@@ -13,16 +13,17 @@ from leir.diagnostic_codes import CODES, CodeInfo, Severity
 __all__ = ["CODES", "CodeInfo", "Diagnostic", "Place", "Severity", "Witness", "diagnose", "has_errors"]
 
 Witness: TypeAlias = tuple[tuple[str, int], ...]
-"""A point at which the fault shows: loop names, and where needed other integers, with their values. A second point has primed names."""
+"""A point at which the fault shows: loop names, and other integers where needed, with their values. A second point has primed
+names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a diagnostic points.
 
-    ``path``: number of the expression, then item numbers; empty for the signature. ``scalar``: path into the value of that equation,
-    None for its target or the item as a whole. Both count in the flat form, which is the text. ``line`` and ``column`` count from 1,
-    and are None where the text is not at hand.
+    ``path``: number of the expression, then item numbers; empty for the signature. ``scalar``: path into the value of that
+    equation, None for its target or the item as a whole. Both count in the flat form, which is the text. ``line`` and ``column``
+    count from 1, and are None where the text is not at hand.
     """
 
     path: tuple[int, ...] = ()

@@ -12,7 +12,7 @@ depend on the `init` predicates that rewrites carry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import Any, Literal
 
@@ -23,11 +23,11 @@ from leir import scalars
 from leir.interpret_points import walk_points
 from leir.interpret_state import Buffer, InterpretError, Mode, prepare, storage
 from leir.interpret_vector import walk_vector
-from leir.ir import INT_DTYPES, Known, Nest, Program, Signature
-from leir.lift import flatten_program
+from leir.ir import INT_DTYPES, Known, Loop, Nest, Program, Signature
+from leir.lift import flatten, flatten_program
 from leir.shapes import ShapeError, temporary_shapes, walk_equations
 
-__all__ = ["InterpretError", "interpret", "run_flat"]
+__all__ = ["InterpretError", "Mode", "Walk", "bits", "interpret", "run_flat"]
 
 Walk = Literal["auto", "points", "vector"]
 
@@ -42,7 +42,27 @@ def interpret(
     output is float64.
     Raises InterpretError for wrong inputs, integers outside their range, and programs that break leir.md's definedness.
     """
-    return run_flat(program.signature, flatten_program(program), inputs, mode=mode, walk=walk)
+    nests = flatten_program(program) if walk == "points" else tuple(flatten(_unfused(nest)) for nest in program.nests)
+    return run_flat(program.signature, nests, inputs, mode=mode, walk=walk)
+
+
+def _unfused(nest: Nest) -> Nest:
+    """``nest`` with one loop per digit: the same order, and the vectorised walk can tell the digits of a fused loop apart."""
+    loops = tuple(part for loop in nest.schedule for part in _digit_loops(loop))
+    return Nest(nest.axes, loops, tuple(_unfused(item) if isinstance(item, Nest) else item for item in nest.body))
+
+
+def _digit_loops(loop: Loop) -> Iterator[Loop]:
+    """The digits of a fused loop as loops of their own, named for messages by what they are of it: ``a//12``, ``a//4%3``,
+    ``a%4``."""
+    if len(loop.digits) == 1:
+        yield loop
+        return
+    below = loop.extent
+    for position, digit in enumerate(loop.digits):
+        below //= digit.extent
+        divided = f"{loop.name}//{below}" if below > 1 else loop.name
+        yield Loop("L", f"{divided}%{digit.extent}" if position else divided, (digit,))
 
 
 def run_flat(
@@ -53,17 +73,18 @@ def run_flat(
     mode: Mode = "native",
     walk: Walk = "auto",
 ) -> dict[str, NDArray[Any]]:
-    """As `interpret`, on flat nests: foreign text can be run before it is lifted."""
+    """As `interpret`, on flat nests: foreign text can be run before it is lifted. A loop that fuses a reduction with other loops
+    is then stepped one iteration at a time."""
     surplus = sorted(inputs.keys() - {tensor.name for tensor in signature.inputs})
     if surplus:
         raise InterpretError(f"{', '.join(surplus)}: no input of {signature.name}")
-    store = {tensor.name: _input(tensor, inputs.get(tensor.name), mode) for tensor in signature.inputs}
-    store.update((tensor.name, _unwritten(tensor.name, tensor.dtype, tensor.shape, mode)) for tensor in signature.outputs)
-    store.update(_temporaries(signature, nests, mode))
-    prepared = prepare(nests, store, mode)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # overflow and NaN are ordinary values here
+        store = {tensor.name: _input(tensor, inputs.get(tensor.name), mode) for tensor in signature.inputs}
+        store.update((tensor.name, _unwritten(tensor.name, tensor.dtype, tensor.shape, mode)) for tensor in signature.outputs)
+        store.update(_temporaries(signature, nests, mode))
+        prepared = prepare(nests, store, mode)
         (walk_points if walk == "points" else walk_vector)(prepared, store)
-    return {tensor.name: _output(tensor, store[tensor.name]) for tensor in signature.outputs}
+        return {tensor.name: _output(tensor, store[tensor.name]) for tensor in signature.outputs}
 
 
 def _input(tensor: Known, array: NDArray[Any] | None, mode: Mode) -> Buffer:

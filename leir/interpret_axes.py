@@ -18,7 +18,7 @@ import numpy as np
 from leir.interpret_state import PreparedEquation, PreparedNest
 from leir.ir import Binary, Expr, Index, Int, Unary, is_index_arithmetic, subexpressions
 
-_LARGEST_TABLE = 1 << 20
+_LARGEST_TABLE = 1 << 23
 """Points up to which an index map is tabulated to see whether it is injective."""
 
 
@@ -114,7 +114,11 @@ def _determines(subscripts: tuple[Expr, ...], axes: tuple[int, ...], extents: tu
         if span >= 1 << 62:
             return False
         key = key * width + (column - low)
-    return np.unique(key).size == size
+    if span > 8 * size:
+        return np.unique(key).size == size
+    hit = np.zeros(span, np.bool_)
+    hit[key] = True
+    return int(np.count_nonzero(hit)) == size
 
 
 def _tabulated(expr: Expr, values: dict[int, Any]) -> Any:

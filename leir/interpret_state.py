@@ -8,13 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leir.elaborate import Apply, Const, IndexValue, Load, Typed, TypingError, elaborate, subscript_is_integer
-from leir.ir import FLOAT_DTYPES, Access, AccumulateOp, Digit, Equation, Nest, accesses, accumulation, equations
+from leir.ir import (
+    FLOAT_DTYPES,
+    Access,
+    AccumulateOp,
+    Digit,
+    Equation,
+    Expr,
+    Nest,
+    accesses,
+    accumulation,
+    children,
+    equations,
+    is_index_arithmetic,
+)
 from leir.scalars import STORAGE, identity
 from leir.shapes import ShapeError, interval
 
@@ -118,6 +132,9 @@ class _Preparation:
         for subscript in target.subscripts:
             if next(accesses(subscript), None) is not None:
                 raise InterpretError(f"{label}: the target {target.tensor.name} has an access in a subscript")
+        for part in (*target.subscripts, equation.value):
+            if not _exact_in_i64(part, extents):
+                raise InterpretError(f"{label}: an index expression leaves i64")
         try:
             value = elaborate(equation)
         except TypingError as problem:
@@ -141,6 +158,20 @@ class _Preparation:
         for subscript in access.subscripts:
             if not subscript_is_integer(subscript):
                 raise InterpretError(f"{label}: a subscript of {name} is no integer expression")
+
+
+@lru_cache(maxsize=1 << 14)
+def _exact_in_i64(expr: Expr, extents: tuple[int, ...]) -> bool:
+    """Whether index arithmetic in ``expr`` stays within i64 at every step, so that NumPy computes it exactly."""
+    if not all(_exact_in_i64(child, extents) for child in children(expr)):
+        return False
+    if not is_index_arithmetic(expr):
+        return True
+    try:
+        low, high = interval(expr, extents)
+    except ShapeError:  # a divisor that may be zero: reported where it is evaluated
+        return True
+    return low >= -(1 << 63) and high < 1 << 63
 
 
 def widen_dtype(dtype: str, mode: Mode) -> str:

@@ -53,7 +53,9 @@ def _combine(op: str, left: Interval, right: Interval) -> Interval:
         return min(quotients), max(quotients)
     if right[0] == right[1] and min(quotients) == max(quotients):  # one multiple of a constant divisor: no wrap inside
         return left[0] % right[0], left[1] % right[0]
-    return (0, right[1] - 1) if right[0] > 0 else (right[0] + 1, 0)
+    if right[0] > 0:
+        return 0, min(left[1], right[1] - 1) if left[0] >= 0 else right[1] - 1
+    return right[0] + 1, 0
 
 
 def walk_equations(

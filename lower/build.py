@@ -38,8 +38,8 @@ PIPELINE = "leir-cpu"
 def _pipeline() -> tuple[Any, Any, Any]:
     """The passes from TIR to what TVM's LLVM code generator takes, and none that simplifies.
 
-    TVM simplifies floats as if they were reals (``x-x`` to 0, ``!(x<y)`` to ``y<=x``), which is wrong for NaN and inf. LLVM does the
-    same work within the rules, and compiling is twice as fast without.
+    TVM simplifies floats as if they were reals (``x-x`` to 0, ``!(x<y)`` to ``y<=x``), which is wrong for NaN and inf. LLVM does
+    the same work within the rules, and compiling is faster without.
     """
     passes = tirx.transform
     lowered = tvm.ir.transform.Sequential(
@@ -131,8 +131,9 @@ def _memory_dtype(dtype: str) -> np.dtype[Any]:
 def _encoded(array: Array, dtype: str) -> Array:
     if dtype != "bf16":
         return np.ascontiguousarray(array).reshape(array.shape)
-    return (np.asarray(rounded(array, "bf16"), np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    bits = np.asarray(rounded(array, "bf16"), np.float32).view(np.uint32)
+    return np.asarray(bits >> np.uint32(16), np.uint16)  # a 0-d array stays one
 
 
 def _decoded(array: Array, dtype: str) -> Array:
-    return array if dtype != "bf16" else (array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return array if dtype != "bf16" else np.asarray(array.astype(np.uint32) << np.uint32(16), np.uint32).view(np.float32)

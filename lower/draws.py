@@ -33,7 +33,9 @@ def draw_inputs(signature: Signature, seed: int, kind: Kind) -> dict[str, NDArra
     Integers are uniform over their `range`; without one over [-5, 5], and ``special`` adds the extremes of the dtype. A tensor's
     values depend on its own name, shape and dtype, not on the other tensors.
     """
-    return {t.name: _values(t, np.random.default_rng([seed, zlib.crc32(f"{kind} {t.name}".encode())]), kind) for t in signature.inputs}
+    return {
+        t.name: _values(t, np.random.default_rng([seed, zlib.crc32(f"{kind} {t.name}".encode())]), kind) for t in signature.inputs
+    }
 
 
 def _values(tensor: Known, rng: Generator, kind: Kind) -> NDArray[Any]:

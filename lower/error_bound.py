@@ -33,8 +33,24 @@ from numpy.typing import NDArray
 
 from leir.elaborate import Apply, Const, IndexValue, Load, Typed, elaborate
 from leir.interpret import run_flat
-from leir.ir import FLOAT_DTYPES, Access, Binary, Call, Compare, Equation, Expr, Int, Known, Nest, Program, Real, Signature, Tensor
-from leir.ir import Unary, accumulation
+from leir.ir import (
+    FLOAT_DTYPES,
+    Access,
+    Binary,
+    Call,
+    Compare,
+    Equation,
+    Expr,
+    Int,
+    Known,
+    Nest,
+    Program,
+    Real,
+    Signature,
+    Tensor,
+    Unary,
+    accumulation,
+)
 from leir.lift import flatten_program
 from leir.names import fresh_tensor
 from leir.scalars import constant
@@ -92,9 +108,7 @@ class _Analysis:
 
     def signature(self) -> Signature:
         known = [Known(t.name, _wide(t.dtype), t.shape, t.role, t.range) for t in self.given.tensors]
-        known += [
-            Known(self.twin[t.name], "f64", t.shape, "output") for t in self.given.outputs if t.name in self.twin
-        ]
+        known += [Known(self.twin[t.name], "f64", t.shape, "output") for t in self.given.outputs if t.name in self.twin]
         return Signature(self.given.name, tuple(known))
 
     def nest(self, nest: Nest) -> Nest:
@@ -104,40 +118,41 @@ class _Analysis:
         return Nest(nest.axes, nest.schedule, tuple(body))
 
     def equation(self, equation: Equation) -> list[Equation]:
-        """The equation in f64, then that of its bound."""
+        """The equation in f64, and that of its bound."""
         target = _wide_access(equation.target)
         typed = elaborate(equation)
-        value = _value(typed)
-        plain = Equation(target, value, equation.init)
+        plain = Equation(target, _value(typed), equation.init)
         if equation.target.tensor.dtype not in FLOAT_DTYPES:
             return [plain]
         twin = self.twin_of(equation.target)
         found = accumulation(equation)
-        if found is None:
+        if found is None:  # the right-hand side may read what the equation overwrites, so the bound comes first
             bound = self.bound(typed)
             if equation.target.tensor.name in self.relative:
-                bound = _relative(bound, target)
-            return [plain, Equation(twin, bound or _ZERO)]
-        return [plain, Equation(twin, self.accumulated(typed, found[0], found[1], twin, target, equation.target.tensor.dtype))]
+                bound = _relative(bound, plain.value)
+            return [Equation(twin, bound or _ZERO), plain]
+        return [plain, Equation(twin, self.accumulated(typed, found[0], found[1], twin, target))]
 
-    def accumulated(self, typed: Typed, op: str, path: tuple[int, ...], twin: Access, target: Access, dtype: str) -> Expr:
+    def accumulated(self, typed: Typed, op: str, path: tuple[int, ...], twin: Access, target: Access) -> Expr:
         """The new X' from the old one; ``target`` holds the new X by then."""
         assert isinstance(typed, Apply)
+        dtype = typed.dtype
         if op in ("max", "min"):
             return Call("max", (twin, self.bound(typed.args[1 - path[0]]) or _ZERO))
-        terms: list[Typed] = []
+        terms: list[Typed] = []  # last first
         node: Typed = typed
         for _ in path:
             assert isinstance(node, Apply)
             terms.append(node.args[1])
             node = node.args[0]
-        if op == "*":
-            each = [_relative(self.bound(t), _value(t)) for t in terms]
-            return _sum([twin, *each, Real(len(terms) * UNIT_ROUNDOFF[dtype])])
-        # the partial sums of X+e1+e2, last first: X_new, then |X_new|+|e2| at most
         partial: Expr = _abs(target)
         parts: list[Expr | None] = []
-        for term in terms:
+        if op == "*":  # the partial products of X*e1*e2: X_new, then X_new/e2
+            for term in terms:
+                parts += [_relative(self.bound(term), _value(term)), Binary("/", _rounding(partial, dtype), partial)]
+                partial = Binary("/", partial, _abs(_value(term)))
+            return _sum([twin, *parts])
+        for term in terms:  # the partial sums of X+e1+e2: X_new, then |X_new|+|e2| at most
             parts += [self.bound(term), _rounding(partial, dtype)]
             partial = Binary("+", partial, _abs(_value(term)))
         return _sum([twin, *parts])
@@ -289,7 +304,7 @@ def _constant_error(const: Const) -> Expr | None:
 
 def _cast_rounding(typed: Apply) -> Expr | None:
     source, dtype = typed.args[0].dtype, typed.dtype
-    exact = source == "bool" or source == "i8" or (source in FLOAT_DTYPES and _MANTISSA[source] <= _MANTISSA[dtype])
+    exact = source in ("bool", "i8") or (source in FLOAT_DTYPES and _MANTISSA[source] <= _MANTISSA[dtype])
     if exact and not (source == "f16" and dtype == "bf16"):
         return None
     return _rounding(_abs(_value(typed)), dtype)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import socket
 import sys
 from multiprocessing.connection import Connection
@@ -14,6 +15,7 @@ from multiprocessing.connection import Connection
 from lower.outcome import Outcome
 
 GIB = 1 << 30
+GRACE_S = 5.0
 MAX_MESSAGE = 2000
 
 
@@ -24,16 +26,19 @@ def serve(connection: Connection, memory_gib: float) -> None:
     connection.send("ready")
     while True:
         try:
-            job = connection.recv()
+            job, seconds = connection.recv()
         except EOFError:
             return
-        connection.send(_answer(job))
+        # the parent kills a job that takes too long; should the parent be gone by then, the alarm ends the process
+        signal.setitimer(signal.ITIMER_REAL, seconds + GRACE_S)
+        answer = _answer(job)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        connection.send(answer)
 
 
 def _load() -> None:
     # TVM imports torch where it can, for nothing that is used here; that would take seconds and address space
     sys.modules["torch"] = None  # type: ignore[assignment]
-    import leir.interpret
     import lower.build
     import lower.jobs  # noqa: F401
 

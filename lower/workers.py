@@ -55,7 +55,8 @@ class Worker:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self.errors,
-                cwd=Path(__file__).resolve().parents[1],
+                cwd=Path(__file__).resolve().parents[1],  # where `lower` is found, installed or not
+                start_new_session=True,  # an interrupt from the keyboard is the parent's business
             )
         self.connection = Connection(here.detach())
         self.jobs = 0
@@ -72,13 +73,13 @@ class Worker:
             reason = f"no answer in {START_TIMEOUT_S:.0f} s"
         except (EOFError, ConnectionError):
             reason = "it ended"
-        raise WorkerStartError(f"a worker did not start: {reason}\n{self.stop()}")
+        raise WorkerStartError(f"a worker did not start: {reason}\n{self.stop()}".rstrip())
 
     def do(self, job: Job, timeout_s: float) -> Outcome:
         """The outcome of ``job``. After any but an answer in time the worker is dead."""
         self.jobs += 1
         try:
-            self.connection.send(job)
+            self.connection.send((job, timeout_s))
             if self.connection.poll(timeout_s):
                 answer = self.connection.recv()
                 assert isinstance(answer, Outcome)
@@ -92,7 +93,9 @@ class Worker:
         return not self.connection.closed
 
     def stop(self) -> str:
-        """Ends the process; the last lines of what it wrote on its error stream."""
+        """Ends the process, if it still runs; the last lines of what it wrote on its error stream."""
+        if self.connection.closed:
+            return ""
         self.process.kill()
         return self._reap()
 
@@ -134,10 +137,12 @@ class WorkerPool:
         worker = self._idle.get()
         try:
             worker.wait_until_ready()
-            outcome = worker.do(job, timeout_s or self.timeout_s)
+            return worker.do(job, timeout_s or self.timeout_s)
+        except BaseException:  # an interrupt leaves the worker in the middle of a job
+            worker.stop()
+            raise
         finally:
             self._idle.put(self._renewed(worker))
-        return outcome
 
     def submit(self, job: Job) -> Future[Outcome]:
         """The outcome of one job, later."""
@@ -166,8 +171,7 @@ class WorkerPool:
     def _renewed(self, worker: Worker) -> Worker:
         if worker.alive() and worker.jobs < JOBS_PER_WORKER:
             return worker
-        if worker.alive():
-            worker.stop()
+        worker.stop()
         return Worker(self.memory_gib)
 
     def __enter__(self) -> WorkerPool:

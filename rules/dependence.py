@@ -1,9 +1,9 @@
 """What must stay ordered inside one expression: computed once per body, whatever the loops around it (facts-isl.md, section 3).
 
-Two instances *conflict* when they touch one element and at least one writes it. Conflicts live on the logical axes, so all schedules
-of one body share them. For each pair of touches we list the *sign vectors*: how the axes that the two equations share can compare
-(-1, 0, 1 per axis, the sink's value minus the source's). A schedule that walks whole axes orders two instances by these signs alone,
-so most schedules are decided without isl; the rest ask isl about one sign vector at a time.
+Two instances *conflict* when they touch one element and at least one writes it. Conflicts live on the logical axes, so all
+schedules of one body share them. For each pair of touches we list the *sign vectors*: how the axes that the two equations share can
+compare (-1, 0, 1 per axis, the sink's value minus the source's). A schedule that walks whole axes orders two instances by these
+signs alone, so most schedules are decided without isl; the rest ask isl about one sign vector at a time.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ class Conflict:
     sink: Statement
     b: Touch
     hard: bool
-    exact: bool
     common: tuple[int, ...]
     shared: int
     signs: tuple[Signs, ...] | None
@@ -90,8 +89,7 @@ def conflicts(body: Nest) -> tuple[Conflict, ...]:
                 signs = _signs(source, a, sink, b, shared)
                 if signs == ():
                     continue
-                exact = touch_relation(source, a).exact and touch_relation(sink, b).exact
-                found.append(Conflict(source, a, sink, b, kind == "hard", exact, common, shared, signs))
+                found.append(Conflict(source, a, sink, b, kind == "hard", common, shared, signs))
     return tuple(found)
 
 
@@ -141,10 +139,10 @@ def _signs(s: Statement, a: Touch, t: Statement, b: Touch, shared: int) -> tuple
 
 
 def _separable(s: Statement, a: Touch, t: Statement, b: Touch, shared: int) -> list[tuple[int, ...]] | None:
-    """The possible signs per shared axis where each axis is free of the others, or None where that is not plain from the subscripts.
+    """The possible signs per shared axis where each axis is free of the others; None where that is not plain from the subscripts.
 
-    Exact for unguarded accesses whose subscripts are, dimension by dimension, the same shared axis, two numbers, or two axes of which
-    neither is shared.
+    Exact for unguarded accesses whose subscripts are, dimension by dimension, the same shared axis, two numbers, or two axes of
+    which neither is shared.
     """
     if a.guards or b.guards:
         return None
@@ -233,15 +231,33 @@ def all_pieces(conflict_: Conflict) -> tuple[Piece, ...]:
     return (*forward, *(Piece(-1, p) for p in ordered(pairs, s, levels, t, levels, ">")))
 
 
-@lru_cache(maxsize=50_000)
-def sample_of(conflict_: Conflict, signs: Signs) -> tuple[Point, Point] | None:
-    """Two conflicting instances with this sign vector, as points of the axes: the source's, the sink's."""
-    return sample_pair(conflict_.source, piece(conflict_, signs).pairs)
+@dataclass(frozen=True, slots=True, eq=False)
+class Clash:
+    """Two instances that touch one element, at least one writing it: an equation, its touch and a point of its axes, twice."""
+
+    s: Statement
+    a: Touch
+    x: Point
+    t: Statement
+    b: Touch
+    y: Point
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two certainly meet; not if a subscript or a guard reads data."""
+        return touch_relation(self.s, self.a).exact and touch_relation(self.t, self.b).exact
 
 
-def sample_pair(source: Statement, pairs: Map) -> tuple[Point, Point] | None:
-    """The least of the pairs, as points of the source's and the sink's axes; None if there is none."""
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """isl ran over its budget on the accesses to this tensor."""
+
+    tensor: str
+
+
+def clash_in(pairs: Map, s: Statement, a: Touch, t: Statement, b: Touch) -> Clash | None:
+    """The least of these pairs of instances of ``s`` and ``t``, or None if there is none."""
     point = sample(pairs)
     if point is None:
         return None
-    return point[: len(source.extents)], point[len(source.extents) :]
+    return Clash(s, a, point[: len(s.extents)], t, b, point[len(s.extents) :])

@@ -1,18 +1,20 @@
 """What a top-level expression must satisfy to be one kernel (leir.md, GPU reading), beyond the order of its instances.
 
 Structure: each GPU index at most once on a path, with one extent, within the limits, and every item under all block indices.
-Memory: two blocks of one launch share no element that one of them writes; a shared value stays in its block, a local one in its
-thread. Blocks and threads are compared on all conflicting pairs, so a "no" here may rest on values that are dead.
+Memory: two blocks of one launch share no element that one of them writes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from math import prod
+from typing import Literal
 
-from leir.ir import Equation, Item, Loop, Nest, equations
-from leir.polyhedral import Level, Map, OverBudgetError, Statement, Touch, compare, conflict, conflict_kind, statements, within_budget
+from leir.ir import Equation, Item, Loop, Nest
+from leir.polyhedral import Level, OverBudgetError, Statement, Touch, compare, conflict, conflict_kind, statements, within_budget
+from rules.dependence import Clash, Undecided, clash_in
 from rules.strategy import Refusal
 
 GRID_LIMITS = {"bx": 2**31 - 1, "by": 65535, "bz": 65535}
@@ -20,11 +22,9 @@ THREAD_LIMITS = {"tx": 1024, "ty": 1024, "tz": 64}
 MAX_THREADS = 1024
 
 
-def kernel_problem(expression: Nest) -> Refusal | None:
-    """Why the expression is no valid kernel, or None."""
-    if not any(loop.kind == "B" for loop in _all_loops(expression)):
-        return None
-    return structure_problem(expression) or memory_problem(expression)
+def is_kernel(expression: Nest) -> bool:
+    """Whether some loop of the expression is bound; without one it is a one-thread kernel, and always valid."""
+    return any(loop.kind == "B" for loop in _all_loops(expression))
 
 
 def _all_loops(item: Item) -> Iterator[Loop]:
@@ -47,7 +47,9 @@ def _paths(item: Item, around: tuple[Loop, ...] = ()) -> Iterator[tuple[Loop, ..
 
 
 def structure_problem(expression: Nest) -> Refusal | None:
-    """The first GPU limit that the expression breaks."""
+    """The first rule for GPU indices that the expression breaks, or None."""
+    if not is_kernel(expression):
+        return None
     extents: dict[str, int] = {}
     bound = [{loop.gpu_axis: loop for loop in path if loop.gpu_axis} for path in _paths(expression)]
     for path, by_axis in zip(_paths(expression), bound, strict=True):
@@ -55,7 +57,9 @@ def structure_problem(expression: Nest) -> Refusal | None:
         for loop in loops:
             axis = loop.name[:2]
             if by_axis[axis] is not loop:
-                return Refusal("axis-bound-twice", f"{axis} would be bound twice on one path, by {loop.name} and {by_axis[axis].name}")
+                return Refusal(
+                    "axis-bound-twice", f"{axis} would be bound twice on one path, by {loop.name} and {by_axis[axis].name}"
+                )
             if extents.setdefault(axis, loop.extent) != loop.extent:
                 sizes = f"{extents[axis]} and {loop.extent}"
                 return Refusal("axis-extents", f"{axis} would have two extents in one kernel, {sizes}")
@@ -76,37 +80,84 @@ def structure_problem(expression: Nest) -> Refusal | None:
 # --------------------------------------------------------------------------------------------------------------------- memory
 
 
-def memory_problem(expression: Nest) -> Refusal | None:
-    """The first conflict that crosses blocks, or leaves the memory of its block or thread."""
-    found = _memory_problem(expression)
-    return found
-
-
 @lru_cache(maxsize=20_000)
-def _memory_problem(expression: Nest) -> Refusal | None:
+def crossed_blocks(expression: Nest) -> Clash | Undecided | None:
+    """Nothing orders the blocks of one launch, so no two of them may touch one element of global memory that one of them writes.
+
+    Shared and local memory is a matter of value flow through the whole program: the checker's, after the step.
+    """
     launch = _launch_loops(expression)
-    blocks_first = _blocks_part_first(expression, len(launch))
-    scoped = any(a.scope != "g" for eq in equations(expression) for a in _tensors(eq))
-    if blocks_first and not scoped:
+    if _blocks_part_first(expression, len(launch)):
         return None
     found = statements((expression,))
     for k, s in enumerate(found):
         for t in found[k:]:
             for a in s.touches:
                 for b in t.touches:
-                    if conflict_kind(s, a, t, b) is None:
-                        continue
-                    scope = a.access.tensor.scope
-                    if scope == "g" and blocks_first:
+                    if conflict_kind(s, a, t, b) is None or a.access.tensor.scope != "g":
                         continue
                     try:
-                        problem = within_budget(lambda s=s, a=a, t=t, b=b: _strays(launch, s, a, t, b))
+                        crossed: Clash | None = within_budget(lambda s=s, a=a, t=t, b=b: _crossed(expression, launch, s, a, t, b))
                     except OverBudgetError:
-                        return Refusal("over-budget", f"isl ran over its budget on which threads touch {a.access.tensor.name}")
-                    if problem:
-                        return problem
+                        return Undecided(a.access.tensor.name)
+                    if crossed is not None:
+                        return crossed
     return None
 
 
-def _tensors(equation: Equation) -> Iterator[_Tensor]:
-    ...
+def _launch_loops(expression: Nest) -> tuple[Loop, ...]:
+    """The loops that enclose every B loop: each of their iterations is a launch of its own."""
+    found: list[Loop] = []
+    nest = expression
+    while True:
+        for loop in nest.schedule:
+            if loop.kind == "B":
+                return tuple(found)
+            found.append(loop)
+        only = nest.body[0]
+        if len(nest.body) > 1 or not isinstance(only, Nest):
+            return tuple(found)
+        nest = only
+
+
+def _blocks_part_first(expression: Nest, launch: int) -> bool:
+    """Whether plainly no two blocks of one launch can conflict: all block loops stand around the whole body, inside launch and
+    bound loops only, and a bound loop carries nothing."""
+    around = expression.schedule[launch:]
+    outer = list(takewhile(lambda loop: loop.kind == "B", around))
+    inside = [*around[len(outer) :], *(loop for item in expression.body for loop in _all_loops(item))]
+    return all(loop.gpu_axis not in GRID_LIMITS for loop in inside)
+
+
+def _crossed(expression: Nest, launch: tuple[Loop, ...], s: Statement, a: Touch, t: Statement, b: Touch) -> Clash | None:
+    """Two instances of one launch that touch one element in two blocks, or None."""
+    pairs = conflict(s, a, t, b)
+    for loop in launch:
+        pairs = compare(pairs, s, _level(loop), t, _level(loop), "=")
+    for axis in GRID_LIMITS:
+        first, second = _bound(expression, s, axis), _bound(expression, t, axis)
+        if first is not None and second is not None:
+            for op in _UNEQUAL:
+                clash = clash_in(compare(pairs, s, _level(first), t, _level(second), op), s, a, t, b)
+                if clash is not None:
+                    return clash
+    return None
+
+
+_UNEQUAL: tuple[Literal["<"], Literal[">"]] = ("<", ">")
+
+
+def _level(loop: Loop) -> Level:
+    return Level(loop.kind, loop.digits, 0)
+
+
+def _bound(expression: Nest, statement: Statement, axis: str) -> Loop | None:
+    """The loop that binds a GPU index around an equation."""
+    item: Item = expression
+    for number in statement.path[1:]:
+        assert isinstance(item, Nest)
+        for loop in item.schedule:
+            if loop.gpu_axis == axis:
+                return loop
+        item = item.body[number]
+    return None

@@ -13,30 +13,27 @@ from functools import lru_cache
 from math import prod
 from typing import Literal
 
-from leir.ir import FLOAT_DTYPES, Digit, Kind, Loop, Nest
+from leir.ir import FLOAT_DTYPES, Digit, Loop, Nest
 from leir.polyhedral import Level, Map, OverBudgetError, compare, ordered, within_budget
-from rules.dependence import Conflict, Piece, Point, Signs, all_pieces, conflicts, direction, piece, sample_pair, skeleton
+from rules.dependence import Clash, Conflict, Piece, Signs, Undecided, all_pieces, clash_in, conflicts, direction, piece, skeleton
 
-_CLASS: dict[Kind, Kind] = {"L": "L", "U": "L", "P": "P", "B": "P", "V": "V"}
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A loop and where it stands: the item path of its nest, its number there."""
+
+    loop: Loop
+    nest: tuple[int, ...]
+    number: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violation:
-    """Two conflicting instances, as points of the axes, that the new loops would run in the wrong order or at once. ``loop`` says at
-    which loop they part: the item path of its nest and its number there."""
+    """Two instances that the new loops would run in the wrong order or at once, and the loop at which they part."""
 
-    conflict: Conflict
-    source: Point
-    sink: Point
+    clash: Clash
     how: Literal["reversed", "carried"]
-    loop: tuple[tuple[int, ...], int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Undecided:
-    """isl ran over its budget on a conflict."""
-
-    conflict: Conflict
+    at: Placed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +47,12 @@ class Order:
 
 @lru_cache(maxsize=50_000)
 def anonymous(nest: Nest) -> Nest:
-    """The nest with of its loops only what decides order: their digits, and whether iterations run in order, at once, or as lanes."""
-    loops = tuple(Loop(_CLASS[loop.kind], "", loop.digits) for loop in nest.schedule)
+    """The nest with of its loops only what decides order: their digits, their kinds (U is L), and of a bound loop whether it is a
+    block (``b``) or a thread index (``t``)."""
+    loops = tuple(
+        Loop("L" if loop.kind == "U" else loop.kind, loop.name[0] if loop.kind == "B" else "", loop.digits)
+        for loop in nest.schedule
+    )
     return Nest(nest.axes, loops, tuple(anonymous(item) if isinstance(item, Nest) else item for item in nest.body))
 
 
@@ -73,18 +74,9 @@ def _compare_orders(old: Nest, new: Nest) -> Order | Violation | Undecided:
                 return violation
             reassociates = reassociates or question.reassociates()
         except OverBudgetError:
-            return Undecided(conflict)
+            return Undecided(conflict.tensor)
         asked += question.asked
     return Order(reassociates, asked)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A loop and where it stands: the item path of its nest, its number there."""
-
-    loop: Loop
-    nest: tuple[int, ...]
-    number: int
 
 
 def loops_around(expression: Nest, path: tuple[int, ...]) -> tuple[Placed, ...]:
@@ -124,7 +116,13 @@ class _Question:
         return None
 
     def wrong(self, outcome: Parting, reference: int) -> bool:
-        return outcome.kind != "L" or (self.conflict.hard and outcome.direction != reference)
+        """Whether instances that part so break a rule. Every block has its own shared memory and every thread its own local one,
+        so values there do not meet across the loop that makes them part."""
+        if outcome.loop.kind == "L":
+            return self.conflict.hard and outcome.direction != reference
+        scope = self.conflict.a.access.tensor.scope
+        private = scope == "l" or (scope == "s" and outcome.loop.name == "b")
+        return not (outcome.loop.kind == "B" and private)
 
     def by_isl(self, pieces: Sequence[Piece]) -> Violation | None:
         """The first violation, level by level, among pairs of known reference order."""
@@ -133,19 +131,19 @@ class _Question:
         return found
 
     def search(self, pieces: Sequence[Piece]) -> Violation | None:
-        s, t = self.conflict.source, self.conflict.sink
+        s, a, t, b = self.conflict.source, self.conflict.a, self.conflict.sink, self.conflict.b
         for part in pieces:
             current = part.pairs
             for placed in self.new:
                 level = as_level(placed.loop)
-                for sign, op in ((1, "<"), (-1, ">")):
-                    outcome = Parting(sign, placed.loop.kind)
+                for sign, op in _BOTH:
+                    outcome = Parting(sign, placed.loop)
                     if not self.wrong(outcome, part.direction):
                         continue
-                    pair = sample_pair(s, compare(current, s, level, t, level, op))  # type: ignore[arg-type]
-                    if pair is not None:
+                    clash = clash_in(compare(current, s, level, t, level, op), s, a, t, b)
+                    if clash is not None:
                         how: Literal["reversed", "carried"] = "reversed" if placed.loop.kind == "L" else "carried"
-                        return Violation(self.conflict, *pair, how, (placed.nest, placed.number))
+                        return Violation(clash, how, placed)
                 current = compare(current, s, level, t, level, "=")
                 if current.is_empty():
                     break
@@ -185,16 +183,19 @@ class _Question:
         return False
 
 
+_BOTH: tuple[tuple[int, Literal["<", ">"]], ...] = ((1, "<"), (-1, ">"))
+
+
 def as_level(loop: Loop) -> Level:
     return Level(loop.kind, loop.digits, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """How two instances can part at a loop: which runs first (1: the source), and whether that loop runs in order."""
+    """How two instances can part: at which loop, and which of them has the lesser value there (1: the source)."""
 
     direction: int
-    kind: Kind
+    loop: Loop
 
 
 def partings(signs: Signs, loops: Sequence[Placed], extents: Sequence[int]) -> Iterator[Parting]:
@@ -213,8 +214,8 @@ def partings(signs: Signs, loops: Sequence[Placed], extents: Sequence[int]) -> I
             above = prod(d.extent for d in equal if d.stride > digit.stride)
             below = prod(d.extent for d in equal if d.stride < digit.stride)
             equal.append(digit)
-            yield Parting(sign, placed.loop.kind)
+            yield Parting(sign, placed.loop)
             if above * digit.stride * digit.extent != extents[digit.axis]:
-                yield Parting(-sign, placed.loop.kind)
+                yield Parting(-sign, placed.loop)
             elif below == digit.stride:
                 return

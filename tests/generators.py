@@ -77,6 +77,44 @@ def random_flat(rng: Random, options: Options | None = None) -> tuple[Signature,
     return _Builder(rng, options or Options()).program()
 
 
+def random_kernel(rng: Random) -> Program:
+    """A legal program of one GPU kernel: items under one block loop, each with a thread loop of its own, and a second expression
+    that reads what the kernel wrote."""
+    blocks, threads, length = rng.choice((2, 3, 4)), rng.choice((2, 4, 6)), rng.choice((2, 3))
+    known = (
+        Known("A", "f32", (blocks, threads, length), "input"),
+        Known("C", "f32", (threads, length), "input"),
+        Known("H", "f32", (blocks, threads), "output"),
+    )
+
+    def bound(name: str, axis: int, size: int) -> Loop:
+        return Loop("B", name, whole(axis, size))
+
+    def at(name: str, *subs: int) -> Access:
+        return Access(Tensor(name, "f32", "g"), tuple(Index(k) for k in subs))
+
+    own: list[Item] = []
+    written: list[str] = []
+    for name in ("D", "E", "F")[: rng.randint(2, 3)]:
+        operand: Expr = at(rng.choice(written), 0, 1) if written and rng.random() < 0.6 else Real(0.5)
+        target = at(name, 0, 1)
+        thread = bound(rng.choice(("tx", "txa")), 1, threads)
+        if rng.random() < 0.5:
+            product = Binary("*", at("A", 0, 1, 2), at("C", 1, 2))
+            body = Equation(target, Binary("+", target, Binary("*", product, operand)))
+            loops = (thread, Loop("L", "c", whole(2, length)))
+            own.append(Nest((threads, length), loops, (body,)))
+        else:
+            own.append(Nest((threads,), (thread,), (Equation(target, Call("max", (operand, Real(0.25)))),)))
+        written.append(name)
+    kernel = Nest((blocks,), (bound("bx", 0, blocks),), tuple(own))
+    kind = rng.choice("LB")
+    names = ("bx", "tx") if kind == "B" else ("a", "c")
+    outer = tuple(Loop(kind, n, whole(k, s)) for k, (n, s) in enumerate(zip(names, (blocks, threads), strict=True)))  # type: ignore[arg-type]
+    last = Nest((blocks, threads), outer, (Equation(at("H", 0, 1), Binary("+", at(rng.choice(written), 0, 1), Real(1.0))),))
+    return make_program(Signature("kernel", known), (kernel, last))
+
+
 def random_inputs(program: Program, seed: int) -> dict[str, np.ndarray]:
     """Values for every known tensor that is not an output: normal floats, integers within their range, fair bools."""
     rng = np.random.default_rng(seed)

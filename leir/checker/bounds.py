@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from leir.checker.facts import Facts, Site, TensorUse, at_point, describe, element, evaluate
+from leir.checker.facts import Facts, Site, TensorUse, at_point, describe, element, evaluate, shown
 from leir.checker.opaque import Exposed, expose
 from leir.checker.regions import clipped, ranges, reach
 from leir.diagnostics import Witness
 from leir.elaborate import subscript_is_integer
-from leir.ir import Binary, Call, Expr, children, is_index_arithmetic, subexpressions
+from leir.ir import Access, Binary, Call, Expr, children, is_index_arithmetic, subexpressions
 from leir.polyhedral import (
     Guard,
     OverBudgetError,
@@ -34,7 +34,7 @@ def check_bounds(facts: Facts) -> None:
     for site in facts.sites:
         for touch in site.touches:
             use = facts.tensors[touch.access.tensor.name]
-            if use.shape is None or len(touch.access.subscripts) != len(use.shape):
+            if use.shape is None or len(touch.access.subscripts) != len(use.shape) or site.path in facts.no_value:
                 continue
             if all(subscript_is_integer(s) for s in touch.access.subscripts):
                 _check_access(facts, site, touch, use, use.shape)
@@ -54,16 +54,16 @@ def _check_access(facts: Facts, site: Site, touch: Touch, use: TensorUse, shape:
         return
     verb = "reads" if touch.role == "read" else "writes"
     cell = element(use.name, [evaluate(s, point) for s in exposed.touch.access.subscripts])
+    if exposed.has("unranged"):
+        witness = at_point(site.names, point)
+        unknown = [o.expr.tensor.name for o in exposed.opaque if o.kind == "unranged" and isinstance(o.expr, Access)]
+        message = f"{describe(witness)}{verb} {shown(touch.access, site.names)}, shape {list(shape)}"
+        message += f", and no range is known for {', '.join(dict.fromkeys(unknown))}"
+        facts.report("range-missing", message, site.path, touch.scalar, witness=witness)
+        return
     witness = point_of(site, exposed, point)
     message = f"{describe(witness)}{verb} {cell}, shape {list(shape)}"
-    if exposed.has("unranged"):
-        names = ", ".join(
-            dict.fromkeys(o.expr.tensor.name for o in exposed.opaque if o.kind == "unranged" and hasattr(o.expr, "tensor"))
-        )
-        facts.report(
-            "range-missing", f"no range is known for {names}: {message}", site.path, touch.scalar, witness=witness
-        )
-    elif exposed.has("not affine"):
+    if exposed.has("not affine"):
         facts.report("undecided", f"a subscript is not quasi-affine: it may be that {message}", site.path, touch.scalar)
     else:
         code = "gather-out-of-range" if exposed.has("ranged") else "out-of-bounds"
@@ -86,7 +86,7 @@ def point_of(site: Site, exposed: Exposed, point: tuple[int, ...]) -> Witness:
     """A point of an exposed read as a witness: the loops, then the values of opaque integers."""
     loops = at_point(site.names, point)
     first = len(site.loops)
-    values = tuple((print_expr(o.expr, site.names), point[first + k] + o.low) for k, o in enumerate(exposed.opaque))
+    values = tuple((shown(o.expr, site.names), point[first + k] + o.low) for k, o in enumerate(exposed.opaque))
     return loops + values
 
 
@@ -117,9 +117,7 @@ def _index_parts(
         yield from _index_parts(part, taken, (*path, k))
 
 
-def _check_arithmetic(
-    facts: Facts, site: Site, guards: tuple[Guard, ...], path: tuple[int, ...] | None, whole: Expr
-) -> None:
+def _check_arithmetic(facts: Facts, site: Site, guards: tuple[Guard, ...], path: tuple[int, ...] | None, whole: Expr) -> None:
     for expr in subexpressions(whole):
         if not isinstance(expr, Binary) or not is_index_arithmetic(expr):
             continue
@@ -130,15 +128,13 @@ def _check_arithmetic(
             _check_divisor(facts, site, guards, path, expr)
             continue
         bounds = reach(expr, site.extents)
-        if bounds is not None and not (_LEAST <= bounds[0] and bounds[1] <= _GREATEST):
+        if bounds is not None and (bounds[0] < _LEAST or bounds[1] > _GREATEST):
             far = bounds[1] if bounds[1] > _GREATEST else bounds[0]
             facts.report("index-overflow", f"{print_expr(expr, site.names)} reaches {far}", site.path, path)
             return
 
 
-def _check_divisor(
-    facts: Facts, site: Site, guards: tuple[Guard, ...], path: tuple[int, ...] | None, expr: Binary
-) -> None:
+def _check_divisor(facts: Facts, site: Site, guards: tuple[Guard, ...], path: tuple[int, ...] | None, expr: Binary) -> None:
     names = [f"i{k}" for k in range(len(site.extents))]
     text = affine(expr.right, names)
     words = f"{print_expr(expr, site.names)} divides by zero"
@@ -153,4 +149,5 @@ def _check_divisor(
         return
     if point is not None:
         witness = at_point(site.names, point)
+        facts.no_value.add(site.path)
         facts.report("zero-divisor", f"{describe(witness)}{words}", site.path, path, witness=witness)

@@ -6,7 +6,8 @@ them writes. Two blocks have different shared memory and two threads different l
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from leir.checker.facts import Facts, LoopNode, Site, TensorUse, at_point, shown
 from leir.checker.regions import linear
@@ -31,8 +32,31 @@ Member = tuple[Site, Touch]
 BLOCK_AXES = GPU_AXES[:3]
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A dependence that a loop carries, from an instance of ``first`` to a later one of ``second``; ``points`` are the two, or
+    the reason why isl did not decide."""
+
+    code: str
+    node: LoopNode
+    label: str
+    first: Member
+    second: Member
+    points: tuple[int, ...] | str
+
+
 def check_carried(facts: Facts) -> None:
     """Report the dependences that P, V and B loops carry: the first of each kind per loop and tensor."""
+    for found in carried(facts):
+        if isinstance(found.points, str):
+            site, touch = found.second
+            facts.report(found.code, f"it may be that {found.label}: {found.points}", site.path, touch.scalar)
+        else:
+            report_clash(facts, found.code, found.label, found.first, found.second, found.points)
+
+
+def carried(facts: Facts) -> Iterator[Finding]:
+    """What `check_carried` reports."""
     for node in facts.nodes:
         if node.loop.kind not in ("P", "V", "B") or node.loop.extent == 1:
             continue
@@ -40,7 +64,7 @@ def check_carried(facts: Facts) -> None:
             members = [(site, touch) for site, touch in use.accesses if runs_under(site, node)]
             written = any(touch.role != "read" for _, touch in members)
             if written and use.sound and not _private(use, node) and not pinned(members, node.axis):
-                _check_loop(facts, use, node, members)
+                yield from _of_loop(use, node, members)
 
 
 def runs_under(site: Site, node: LoopNode) -> bool:
@@ -90,28 +114,23 @@ def _words(point: Witness) -> str:
     return ", ".join(f"{name}={value}" for name, value in point)
 
 
-def _check_loop(facts: Facts, use: TensorUse, node: LoopNode, members: Sequence[Member]) -> None:
-    reported: set[str] = set()
+def _of_loop(use: TensorUse, node: LoopNode, members: Sequence[Member]) -> Iterator[Finding]:
+    found: set[str] = set()
     for first, second in _pairs(members):
         kind = conflict_kind(first[0].statement, first[1], second[0].statement, second[1])
-        if kind is None:
-            continue
         code = "reduction-bound" if kind == "commuting" and node.loop.kind == "B" else "carried-dependence"
-        if code in reported:
+        if kind is None or code in found:
             continue
         label = f"the {node.loop.kind} loop {node.loop.name} "
         label += f"runs a reduction over {use.name}" if kind == "commuting" else f"carries a dependence on {use.name}"
+        points: tuple[int, ...] | str | None
         try:
             points = within_budget(lambda a=first, b=second: sample(_carried(a, b, node)))
         except OverBudgetError as problem:
-            code = "undecided"
-            if code not in reported:
-                facts.report(code, f"it may be that {label}: {problem}", second[0].path, second[1].scalar)
-                reported.add(code)
-            continue
-        if points is not None:
-            reported.add(code)
-            report_clash(facts, code, label, first, second, points)
+            code, points = "undecided", str(problem)
+        if points is not None and code not in found:
+            found.add(code)
+            yield Finding(code, node, label, first, second, points)
 
 
 def _pairs(members: Sequence[Member]) -> list[tuple[Member, Member]]:

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from leir.checker.bounds import point_of
 from leir.checker.facts import Facts, Site, TensorUse, describe, element
 from leir.checker.opaque import Exposed, expose
-from leir.checker.regions import axes_of, clipped, fills_box, ranges, within
+from leir.checker.regions import axes_of, clipped, filled_box, ranges, within
 from leir.elaborate import subscript_is_integer
-from leir.ir import Expr
+from leir.ir import Access, Expr
 from leir.polyhedral import Map, OverBudgetError, Touch, box, conflict, ordered, relation, sample, within_budget
 from leir.shapes import Interval
 
@@ -25,6 +25,8 @@ def check_defined(facts: Facts) -> None:
         if not use.sound or use.shape is None or (use.known is not None and use.known.role != "output"):
             continue
         for site, touch in use.reads:
+            if site.path in facts.no_value:
+                continue
             if not use.writes:
                 facts.report("undefined-read", f"{use.name} is never written", site.path, touch.scalar)
             elif all(subscript_is_integer(s) for s in touch.access.subscripts):
@@ -49,7 +51,9 @@ def _check_read(facts: Facts, use: TensorUse, shape: tuple[int, ...], site: Site
     message = f"{describe(witness)}reads {element(use.name, cell)}, which nothing has written before"
     inexact = any(not relation(w.extents, w.equation.target, ()).exact for w in use.writes)
     if inexact or exposed.has("not affine"):
-        facts.report("undecided", f"a subscript of {use.name} is not quasi-affine: it may be that {message}", site.path, touch.scalar)
+        facts.report(
+            "undecided", f"a subscript of {use.name} is not quasi-affine: it may be that {message}", site.path, touch.scalar
+        )
     else:
         facts.report("undefined-read", message, site.path, touch.scalar, witness=witness)
 
@@ -59,26 +63,33 @@ def _check_read(facts: Facts, use: TensorUse, shape: tuple[int, ...], site: Site
 
 def _covers(writer: Site, reader: Site, exposed: Exposed, region: Sequence[Interval]) -> bool:
     """Whether ``writer`` has plainly written everything that the read can reach, before each instance of it."""
-    target = writer.equation.target
-    written = ranges(target, writer.extents)
-    if written is None:
-        return False
     if writer.path[0] < reader.path[0]:
-        return within(region, written) and fills_box(target.subscripts, writer.extents)
+        return _fills(writer, region)
     shared = shared_loops(writer, reader)
-    if shared is None:
-        return False
+    return shared is not None and fills_rows(writer, exposed.touch.access, region, shared)
+
+
+def fills_rows(writer: Site, read: Access, region: Sequence[Interval], shared: int) -> bool:
+    """Whether one iteration of the ``shared`` loops of a writer and a later item writes all that the item reads of ``region``:
+    subscripts over shared loops are the same in both, and the others fill a box."""
     own: list[Expr] = []
-    for read, wrote, (low, high), (least, greatest) in zip(
-        exposed.touch.access.subscripts, target.subscripts, region, written, strict=True
-    ):
-        axes = axes_of(wrote)
-        if wrote is read and all(axis < shared for axis in axes):
-            continue  # the row of this very iteration
-        if any(axis < shared for axis in axes) or not (least <= low and high <= greatest):
+    rest: list[Interval] = []
+    for r, w, span in zip(read.subscripts, writer.equation.target.subscripts, region, strict=True):
+        outer = [axis < shared for axis in axes_of(w)]
+        if w is r and all(outer):
+            continue
+        if any(outer):
             return False
-        own.append(wrote)
-    return fills_box(tuple(own), writer.extents)
+        own.append(w)
+        rest.append(span)
+    box = filled_box(tuple(own), writer.extents)
+    return box is not None and within(rest, box)
+
+
+def _fills(writer: Site, region: Sequence[Interval]) -> bool:
+    """Whether a writer writes every element of a box."""
+    box = filled_box(writer.equation.target.subscripts, writer.extents)
+    return box is not None and within(region, box)
 
 
 def shared_loops(first: Site, second: Site) -> int | None:
@@ -93,7 +104,9 @@ def shared_loops(first: Site, second: Site) -> int | None:
 # ------------------------------------------------------------------------------------------------------------------------- by isl
 
 
-def _undefined(writers: Sequence[Site], shape: tuple[int, ...], exposed: Exposed, region: Sequence[Interval]) -> tuple[int, ...] | None:
+def _undefined(
+    writers: Sequence[Site], shape: tuple[int, ...], exposed: Exposed, region: Sequence[Interval]
+) -> tuple[int, ...] | None:
     """The least instance and element of the read, inside the tensor, that no earlier instance of a writer wrote."""
     reads = relation(exposed.extents, exposed.touch.access, exposed.touch.guards).map.intersect_range(box(shape))
     missing: Map = reads
@@ -151,12 +164,9 @@ def check_outputs(facts: Facts) -> None:
             witness = tuple((f"dimension {k}", value) for k, value in enumerate(cell))
             facts.report("output-unwritten", message, use.writes[0].path, witness=witness)
         else:
-            facts.report("undecided", f"a subscript of {known.name} is not quasi-affine: it may be that {message}", use.writes[0].path)
-
-
-def _fills(site: Site, whole: Sequence[Interval]) -> bool:
-    written = ranges(site.equation.target, site.extents)
-    return written is not None and within(whole, written) and fills_box(site.equation.target.subscripts, site.extents)
+            facts.report(
+                "undecided", f"a subscript of {known.name} is not quasi-affine: it may be that {message}", use.writes[0].path
+            )
 
 
 def _unwritten(sites: Sequence[Site], shape: tuple[int, ...]) -> tuple[int, ...] | None:

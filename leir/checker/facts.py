@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from leir.diagnostics import Diagnostic, Place, Witness, diagnose
-from leir.ir import Access, Binary, Digit, Equation, Expr, Index, Int, Item, Known, Loop, Nest, Signature, Unary
+from leir.ir import Access, Binary, Digit, Equation, Expr, Index, Int, Item, Known, Loop, Nest, Signature, Unary, accesses
 from leir.polyhedral import Statement, Touch, statements
 from leir.printer import print_expr
 from leir.shapes import Interval, ShapeError, interval
-from leir.spans import SpanTable
+from leir.spans import Position
 
 ITEM_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i32": 4, "i64": 8, "bool": 1}
 
@@ -62,8 +63,8 @@ class Site:
 
 @dataclass(slots=True, eq=False)
 class TensorUse:
-    """A tensor of the text. ``shape`` is None where it cannot be told; ``sound``: every access has one rank, and the shape is known,
-    so that questions about elements make sense."""
+    """A tensor of the text. ``shape`` is None where it cannot be told; ``sound``: the shape is known, every access has its rank,
+    and no target is indirect, so that questions about elements make sense."""
 
     name: str
     known: Known | None
@@ -79,10 +80,22 @@ class TensorUse:
         yield from self.reads
 
 
+class Positions(Protocol):
+    """Where the parts of the text stand, as (line, column) from 1; `leir.spans.SpanTable` is one."""
+
+    def item(self, path: Sequence[int]) -> Position:
+        """The start of an item."""
+        ...
+
+    def value(self, path: Sequence[int], scalar: Sequence[int] = ()) -> Position:
+        """The start of a subexpression of an equation's value."""
+        ...
+
+
 class Facts:
     """The program under check, and the diagnostics found so far."""
 
-    def __init__(self, signature: Signature, nests: Sequence[Nest], target: str, spans: SpanTable | None) -> None:
+    def __init__(self, signature: Signature, nests: Sequence[Nest], target: str, spans: Positions | None) -> None:
         self.signature = signature
         self.nests = tuple(nests)
         self.target = target
@@ -94,6 +107,7 @@ class Facts:
             _loops_of(nest, (k,), (), loops)
         self.sites = [Site(s, loops[s.path]) for s in statements(nests)]
         self.tensors = self._uses()
+        self.no_value: set[tuple[int, ...]] = set()  # equations that compute nothing, whatever they read
         self.value_ranges: dict[str, Interval | None] = {}  # of integer tensors, filled as they are asked for
 
     # ---------------------------------------------------------------------------------------------------------------- tensors
@@ -113,7 +127,11 @@ class Facts:
             if use.known is None:
                 use.shape = _written_shape(use.writes)
             rank = None if use.shape is None else len(use.shape)
-            use.sound = rank is not None and all(len(t.access.subscripts) == rank for _, t in use.accesses)
+            use.sound = (
+                rank is not None
+                and all(len(touch.access.subscripts) == rank for _, touch in use.accesses)
+                and not any(is_indirect(site.equation.target) for site in use.writes)
+            )
         return uses
 
     # ---------------------------------------------------------------------------------------------------------------- reports
@@ -137,6 +155,11 @@ class Facts:
     ) -> None:
         """Add a diagnostic."""
         self.found.append(diagnose(code, self.place(path, scalar), message, help=help, witness=witness))
+
+
+def is_indirect(target: Access) -> bool:
+    """Whether a subscript reads a tensor."""
+    return any(True for s in target.subscripts for _ in accesses(s))
 
 
 def _loop_nodes(item: Item, path: tuple[int, ...], depth: int) -> Iterator[LoopNode]:
@@ -193,9 +216,11 @@ def element(name: str, subscripts: Sequence[object]) -> str:
     return f"{name}[{','.join(map(str, subscripts))}]" if subscripts else name
 
 
-def shown(access: Access, names: Sequence[str]) -> str:
-    """An access as the text has it, without its superscripts: ``A[a+1,c]``."""
-    return element(access.tensor.name, [print_expr(s, names) for s in access.subscripts])
+def shown(expr: Expr, names: Sequence[str]) -> str:
+    """An expression as the text has it; an access without superscripts, ``A[a+1,c]``."""
+    if not isinstance(expr, Access):
+        return print_expr(expr, names)
+    return element(expr.tensor.name, [shown(s, names) for s in expr.subscripts])
 
 
 _FLOOR: dict[str, Callable[[int, int], int]] = {

@@ -29,10 +29,9 @@ def launch_loops(nest: Nest) -> int:
             if loop.kind == "B":
                 return depth
             depth += 1
-        only = nest.body[0]
-        if len(nest.body) > 1 or not isinstance(only, Nest):
+        if len(nest.body) != 1 or not isinstance(nest.body[0], Nest):
             return depth
-        nest = only
+        nest = nest.body[0]
 
 
 def _binds(nest: Nest) -> bool:

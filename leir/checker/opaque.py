@@ -17,6 +17,7 @@ from leir.ir import Access, Binary, Call, Compare, Expr, Index, Int, Unary, chil
 from leir.polyhedral import Guard, Statement, Touch
 from leir.shapes import Interval
 
+INTEGER_BITS = {"i8": 8, "i32": 32, "i64": 64}
 DTYPE_RANGE = {"i8": (-(1 << 7), (1 << 7) - 1), "i32": (-(1 << 31), (1 << 31) - 1), "i64": (-(1 << 40), 1 << 40)}
 """The values of an integer tensor without a range; for i64 far enough to leave every tensor."""
 _BEYOND = (-(1 << 40), 1 << 40)
@@ -121,7 +122,7 @@ class _Exposer:
         if isinstance(operand, Access):
             return operand.tensor.dtype in ("i32", "i64") and subscript_is_integer(operand)
         bounds = reach(operand, self.site.extents)
-        return bounds is not None and -(1 << 31) <= bounds[0] and bounds[1] < 1 << 31
+        return bounds is not None and bounds[0] >= -(1 << 31) and bounds[1] < 1 << 31
 
 
 def _constant(expr: Expr) -> bool:

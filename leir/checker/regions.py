@@ -61,21 +61,24 @@ def ranges(access: Access, extents: tuple[int, ...]) -> tuple[Interval, ...] | N
 
 
 @lru_cache(maxsize=50_000)
-def fills_box(subscripts: tuple[Expr, ...], extents: tuple[int, ...]) -> bool:
-    """Whether the subscripts take every combination of values within their ranges: each is a sum that leaves no gap, over axes
-    of its own."""
+def filled_box(subscripts: tuple[Expr, ...], extents: tuple[int, ...]) -> tuple[Interval, ...] | None:
+    """The box of which the subscripts take every point and no other: each is a sum that leaves no gap, over axes of its own.
+    None where they do not."""
     seen: set[int] = set()
+    box: list[Interval] = []
     for subscript in subscripts:
         form = linear(subscript)
         if form is None or not seen.isdisjoint(form[1]):
-            return False
+            return None
         seen.update(form[1])
-        covered = 0
-        for weight, size in sorted((abs(weight), extents[axis]) for axis, weight in form[1].items()):
-            if size > 1 and weight > covered + 1:
-                return False
-            covered += weight * (size - 1)
-    return True
+        low = high = form[0]
+        for weight, size in sorted(((weight, extents[axis]) for axis, weight in form[1].items()), key=lambda term: abs(term[0])):
+            if size > 1 and abs(weight) > high - low + 1:
+                return None
+            low += min(weight, 0) * (size - 1)
+            high += max(weight, 0) * (size - 1)
+        box.append((low, high))
+    return tuple(box)
 
 
 def within(inner: Sequence[Interval], outer: Sequence[Interval]) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from leir.checker.carried import BLOCK_AXES, coordinates, same_axis
-from leir.checker.defined import shared_loops
+from leir.checker.defined import fills_rows, shared_loops
 from leir.checker.facts import Facts, Site, TensorUse, at_point, describe, shown
 from leir.checker.kernels import launch_loops
-from leir.checker.regions import axes_of, fills_box, ranges, within
+from leir.checker.regions import ranges
 from leir.ir import GPU_AXES
 from leir.polyhedral import (
     Map,
@@ -81,72 +81,49 @@ def _check_reader(facts: Facts, use: TensorUse, site: Site, touch: Touch, scope:
 
 
 def _plainly_private(use: TensorUse, reader: Site, touch: Touch, axes: Sequence[str]) -> bool:
-    """Whether an earlier item of the reader's bracket writes all that it reads, and no loop on ``axes`` stands between the two."""
+    """Whether an earlier item of the reader's bracket writes all that it reads, and all loops on ``axes`` enclose that bracket."""
     if any(w.path[0] != reader.path[0] for w in use.writes):
         return False
+    read = ranges(touch.access, reader.extents)
+    bound = max(_bound_loops(site, axes) for site in (reader, *use.writes))
     for writer in use.writes:
         shared = shared_loops(writer, reader)
-        if shared is None or shared < launch_depth_of_bound(reader, axes) or shared < launch_depth_of_bound(writer, axes):
-            continue
-        between = [w for w in use.writes if w.path > writer.path and w.path <= reader.path]
-        if any(shared < launch_depth_of_bound(w, axes) for w in between):
-            continue
-        if _fills_rows(writer, reader, touch, shared):
+        if read is not None and shared is not None and shared >= bound and fills_rows(writer, touch.access, read, shared):
             return True
     return False
 
 
-def launch_depth_of_bound(site: Site, axes: Sequence[str]) -> int:
-    """How many loops, from the outermost, hold all loops on ``axes`` around the equation."""
+def _bound_loops(site: Site, axes: Sequence[str]) -> int:
+    """How many loops, from the outermost, it takes to have all loops on ``axes`` around the equation."""
     return max((node.axis + 1 for node in site.loops if node.loop.gpu_axis in axes), default=0)
-
-
-def _fills_rows(writer: Site, reader: Site, touch: Touch, shared: int) -> bool:
-    target = writer.equation.target
-    read, written = ranges(touch.access, reader.extents), ranges(target, writer.extents)
-    if read is None or written is None:
-        return False
-    own = []
-    for r, w, span, reach in zip(touch.access.subscripts, target.subscripts, read, written, strict=True):
-        axes = axes_of(w)
-        if w is r and all(axis < shared for axis in axes):
-            continue
-        if any(axis < shared for axis in axes) or not within((span,), (reach,)):
-            return False
-        own.append(w)
-    return fills_box(tuple(own), writer.extents)
 
 
 # ------------------------------------------------------------------------------------------------------------------------- by isl
 
 
 def _foreign(reader: Site, touch: Touch, writers: Sequence[Site], keep: Keep) -> tuple[int, ...] | None:
-    """The least instance of the read whose value comes from a write that ``keep`` drops: the last write before it is no kept one."""
-    depth = max(len(w.statement.timeline) for w in writers) if writers else 0
-    kept: Map | None = None
-    dropped: Map | None = None
+    """The least instance of the read whose value comes from a write that ``keep`` drops: the last one before it is not kept."""
+    depth = max((len(w.statement.timeline) for w in writers), default=0)
+    every: list[Map] = []
+    dropped: list[Map] = []
     for writer in writers:
         pairs = conflict(reader.statement, touch, writer.statement, writer.written)
         times = _schedule(writer, depth)
-        for piece in ordered(
-            pairs, reader.statement, reader.statement.timeline, writer.statement, writer.statement.timeline, ">"
-        ):
-            inside = keep(piece, reader, writer)
-            outside = piece if inside is None else piece.subtract(inside)
-            if inside is not None:
-                kept = _joined(kept, inside.apply_range(times))
-            dropped = _joined(dropped, outside.apply_range(times))
-    if dropped is None or dropped.is_empty():
+        mine, theirs = reader.statement, writer.statement
+        for piece in ordered(pairs, mine, mine.timeline, theirs, theirs.timeline, ">"):
+            kept = keep(piece, reader, writer)
+            every.append(piece.apply_range(times))
+            dropped.append(every[-1] if kept is None else piece.subtract(kept).apply_range(times))
+    if all(piece.is_empty() for piece in dropped):
         return None
-    foreign = dropped.lexmax()
-    if kept is None:
-        return sample(foreign.domain())
-    own = kept.lexmax()
-    return sample(foreign.domain().subtract(foreign.lex_lt_map(own).domain()))
+    return sample(_union(every).lexmax().intersect(_union(dropped)).domain())  # a time is that of one write
 
 
-def _joined(total: Map | None, piece: Map) -> Map:
-    return piece if total is None else total.union(piece)
+def _union(pieces: Sequence[Map]) -> Map:
+    total = pieces[0]
+    for piece in pieces[1:]:
+        total = total.union(piece)
+    return total
 
 
 def _schedule(site: Site, depth: int) -> Map:

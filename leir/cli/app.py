@@ -12,19 +12,26 @@ from typing import Annotated
 
 import typer
 
-from leir.cli import checking, importing, machine, program
+from leir.cli import catalogue, checking, dataset, demo, execution, importing, machine, program, steps
 from leir.cli.report import BAD_INPUT, BadInput
 
 Command = Callable[..., None]
 
 # In the order of the data flow, which is the order of `leir --help`.
 COMMANDS: tuple[tuple[str, Command], ...] = (
-    ("import", importing.import_model),
+    ("import", importing.import_file),
     ("show", program.show),
     ("check", checking.check),
     ("fmt", program.fmt),
     ("diff", program.diff),
+    ("steps", steps.steps),
+    ("apply", steps.apply),
+    ("replay", steps.replay),
+    ("verify", execution.verify),
+    ("dataset", dataset.dataset),
+    ("strategies", catalogue.strategies),
     ("doctor", machine.doctor),
+    ("demo", demo.demo),
 )
 
 

@@ -43,14 +43,15 @@ def check(
         emit_json({"file": str(file), "ok": not has_errors(found), "diagnostics": [d.to_json() for d in found]})
     else:
         for diagnostic in found:
-            emit(_line(diagnostic, file))
+            emit(diagnostic_text(diagnostic, file))
         errors = sum(d.severity == "error" for d in found)
         emit(f"{file}: {_count(errors, 'error')}, {_count(len(found) - errors, 'warning')}")
     if has_errors(found):
         end_no()
 
 
-def _line(diagnostic: Diagnostic, file: Path) -> str:
+def diagnostic_text(diagnostic: Diagnostic, file: Path) -> str:
+    """``file:line:column: severity[code]: message``, then a point where it shows and the way out."""
     witness = ""
     if diagnostic.witness:
         witness = "\n  for example at " + ", ".join(f"{name}={value}" for name, value in diagnostic.witness)

@@ -71,13 +71,17 @@ def deliver(program: Program, output: Path | None) -> None:
         typer.echo(f"{output}: written", err=True)
 
 
-def spans_of(path: Path, program: Program) -> SpanTable:
-    """Where the parts of the program in ``path`` stand: in the file for `.leir`, in the program's text for `.json`."""
-    from leir.parser import parse_nests
+def program_text_in(path: Path, program: Program) -> str:
+    """The program's own text as it stands in ``path``: in a `.leir` file at the file's line numbers, of a `.json` file line 1."""
     from leir.printer import print_program
 
-    if path.suffix == ".leir":
-        lines = read_text(path).split("\n")
-        body = "\n".join("" if line.startswith("#") else line for line in lines)  # blank lines keep the file's line numbers
-        return parse_nests(body, name=str(path)).spans
-    return parse_nests(print_program(program), name=str(path)).spans
+    if path.suffix != ".leir":
+        return print_program(program)
+    return "\n".join("" if line.startswith("#") else line for line in read_text(path).split("\n"))
+
+
+def spans_of(path: Path, program: Program) -> SpanTable:
+    """Where the parts of the program in ``path`` stand; see `program_text_in`."""
+    from leir.parser import parse_nests
+
+    return parse_nests(program_text_in(path, program), name=str(path)).spans

@@ -55,7 +55,7 @@ def diff(
     new: Annotated[Path, typer.Argument(metavar="B", help="Another one.")],
     json: AsJson = False,
 ) -> None:
-    """Tell what differs between two programs, expression by expression.
+    """Tell what differs between two programs, item by item.
 
     Ends with 1 if they differ.
 

@@ -72,9 +72,9 @@ def _sum_of(expr: Expr, env: Sequence[Expr] | None, extents: Sequence[int]) -> _
         case Unary():
             return _sum_of(expr.operand, env, extents).scaled(-1)
         case Binary(op="+"):
-            return _sum_of(expr.left, env, extents) + _sum_of(expr.right, env, extents)
+            return _joined(_sum_of(expr.left, env, extents) + _sum_of(expr.right, env, extents), extents)
         case Binary(op="-"):
-            return _sum_of(expr.left, env, extents) + _sum_of(expr.right, env, extents).scaled(-1)
+            return _joined(_sum_of(expr.left, env, extents) + _sum_of(expr.right, env, extents).scaled(-1), extents)
         case Binary():
             left, right = _sum_of(expr.left, env, extents), _sum_of(expr.right, env, extents)
             if expr.op == "*" and not left.terms:
@@ -85,6 +85,33 @@ def _sum_of(expr: Expr, env: Sequence[Expr] | None, extents: Sequence[int]) -> _
                 return (_quotient if expr.op == "//" else _remainder)(left, right.constant, extents)
             return _Sum({Binary(expr.op, _written(left), _written(right)): 1})
     raise AssertionError(expr)
+
+
+def _joined(total: _Sum, extents: Sequence[int]) -> _Sum:
+    """``total`` with neighbouring digits of one number put together: ``x//6*6+x%6`` is ``x``."""
+    for upper, factor in total.terms.items():
+        number, stride, radix = _digit(upper)
+        for lower, scale in total.terms.items():
+            same, low_stride, low_radix = _digit(lower)
+            if same is number and low_radix and stride == low_stride * low_radix and factor == scale * low_radix:
+                rest = _Sum({term: f for term, f in total.terms.items() if term not in (upper, lower)}, total.constant)
+                digit = _quotient(_sum_of(number, None, extents), low_stride, extents)
+                if radix:
+                    digit = _remainder(digit, radix * low_radix, extents)
+                return _joined(digit.scaled(scale) + rest, extents)
+    return total
+
+
+def _digit(term: Expr) -> tuple[Expr, int, int | None]:
+    """(x, S, E) for ``x//S%E``, where E is None for ``x//S``, and S is 1 for ``x%E`` and for any other x."""
+    match term:
+        case Binary(op="%", left=Binary(op="//", left=number, right=Int(value=stride)), right=Int(value=radix)):
+            return number, stride, radix
+        case Binary(op="%", left=number, right=Int(value=radix)):
+            return number, 1, radix
+        case Binary(op="//", left=number, right=Int(value=stride)):
+            return number, stride, None
+    return term, 1, None
 
 
 def _quotient(total: _Sum, divisor: int, extents: Sequence[int]) -> _Sum:

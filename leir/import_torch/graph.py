@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import operator
+import sys
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.export.exported_program import ExportedProgram
 from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from leir.import_torch import decompositions
 from leir.import_torch.operation import Operation
 from leir.import_torch.report import ImportRefused, Refused
-from leir.import_torch.views import IDENTITIES
+from leir.import_torch.views import IDENTITIES, IDENTITIES_AT_SAME_SHAPE
 
 DTYPES = {
     torch.float16: "f16",
@@ -30,6 +34,7 @@ DTYPES = {
 }
 
 _TORCH = str(Path(torch.__file__).parent)
+_HERE = str(Path(__file__).parent)
 _NO_OPERATION = ("aten._assert_", "aten.sym_constrain_")
 
 
@@ -38,18 +43,27 @@ def export(module: torch.nn.Module, inputs: tuple[Any, ...]) -> ExportedProgram:
 
     Raises ImportRefused where PyTorch itself cannot trace the module: control flow on data, or an error of its own code.
     """
-    name = type(module).__name__
-    with warnings.catch_warnings(), _evaluating(module), torch.no_grad():
+    said = io.StringIO()
+    with warnings.catch_warnings(), redirect_stderr(said), _evaluating(module), torch.no_grad():
         # Copying a graph trips over PyTorch's own deprecation; nobody who imports a module can do anything about it.
         warnings.filterwarnings("ignore", r"`isinstance\(treespec, LeafSpec\)` is deprecated", FutureWarning)
         try:
             exported = torch.export.export(module, inputs, strict=False)
             functional: ExportedProgram = exported.run_decompositions(decompositions.table())
-        except Exception as problem:
-            first = str(problem).strip().split("\n", maxsplit=1)[0]
-            reason = f"PyTorch cannot trace the module: {type(problem).__name__}: {first}"
-            raise ImportRefused(name, (Refused("torch.export", "", (), reason),)) from problem
+        except Exception as problem:  # PyTorch has printed the graph so far; the refusal says what matters
+            raise ImportRefused(type(module).__name__, (_untraceable(problem),)) from problem
+    sys.stderr.write(said.getvalue())
     return functional
+
+
+def _untraceable(problem: Exception) -> Refused:
+    if isinstance(problem, GuardOnDataDependentSymNode):
+        reason = "control flow or a shape depends on data"
+    else:
+        reason = f"{type(problem).__name__} while PyTorch traced it: {str(problem).strip().partition(chr(10))[0]}"
+    frames = [f for f in traceback.extract_tb(problem.__traceback__) if not f.filename.startswith((_TORCH, _HERE))]
+    line = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}: {frames[-1].line}" if frames else ""
+    return Refused("torch.export", "", (), reason, line)
 
 
 @contextmanager
@@ -113,14 +127,10 @@ def _changes_nothing(node: Node) -> bool:
         return True
     if name == "dropout.default":
         return node.args[2] is False
-    first = node.args[0] if node.args else None
-    if not isinstance(first, Node) or not isinstance(first.meta.get("val"), torch.Tensor):
+    if name not in IDENTITIES_AT_SAME_SHAPE and name != "_to_copy.default":
         return False
-    before, after = first.meta["val"], node.meta["val"]
-    if name == "_to_copy.default":
-        return bool(before.dtype == after.dtype)
-    same_shape = ("view.default", "reshape.default", "_unsafe_view.default", "expand.default", "squeeze.dim", "squeeze.dims")
-    return (name in same_shape or name == "squeeze.default") and before.shape == after.shape
+    before, after = _node(node.args[0]).meta["val"], node.meta["val"]
+    return bool(before.shape == after.shape and before.dtype == after.dtype)
 
 
 def _node(argument: Any) -> Node:
@@ -157,6 +167,10 @@ def results(node: Node) -> tuple[Any, ...]:
     """The fake tensors that the node computes."""
     value = node.meta.get("val")
     return tuple(value) if isinstance(value, tuple | list) else (value,)
+
+
+def is_tensor(node: Node) -> bool:
+    return isinstance(results(node)[0], torch.Tensor)
 
 
 def dtype_name(tensor: Any) -> str:

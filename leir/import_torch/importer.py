@@ -156,10 +156,11 @@ class _Importer:
             self.values[node] = self.values[origin]
             return
         problem = self.problem(node)
-        if problem is not None:
+        follows = not self.unknown.isdisjoint(node.all_input_nodes)
+        if follows and (problem is None or not graph.is_tensor(node)):
+            self.stand_in(node)  # what it works on is refused already, and LEIR could not hold it
+        elif problem is not None:
             self.refuse(node, problem)
-        elif not self.unknown.isdisjoint(node.all_input_nodes):
-            self.stand_in(node)
         else:
             found = TRANSLATIONS[graph.operator_name(node)](graph.operation(node, self.values.__getitem__, output), self.emitter)
             if isinstance(found, Unsupported):
@@ -198,16 +199,16 @@ class _Importer:
         output = self.nodes[-1]
         assert output.op == "output"
         results: Any = output.args[0]
-        found: list[Node] = []
-        for number, (spec, node) in enumerate(zip(self.exported.graph_signature.output_specs, results, strict=True)):
+        specs = list(zip(self.exported.graph_signature.output_specs, results, strict=True))
+        for spec, _ in specs:
             if spec.kind != OutputKind.USER_OUTPUT:
                 what = spec.kind.name.lower().replace("_", " ")
                 self.refusals.append(Refused(what, "", (), f"forward changes {spec.target} in place"))
-            elif isinstance(node, Node):
-                found.append(node)
-            else:
+        found = [node for spec, node in specs if spec.kind == OutputKind.USER_OUTPUT]
+        for number, node in enumerate(found):
+            if not isinstance(node, Node):
                 self.refusals.append(Refused("output", "", (), f"output {number} is the Python value {node!r}, not a tensor"))
-        return found
+        return [node for node in found if isinstance(node, Node)]
 
     def outputs(self, returned: Sequence[Node]) -> tuple[str, ...]:
         """The name of each output. A view, an input or a second use of one tensor is copied to a tensor of its own."""

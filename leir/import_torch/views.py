@@ -35,27 +35,28 @@ def _expand(op: Operation) -> Value:
     return expand(op["self"], op.shape)
 
 
-_VIEWS: Mapping[str, Callable[[Operation], Value]] = {
+_RESHAPES: dict[str, Callable[[Operation], Value]] = dict.fromkeys(
+    (
+        "view.default",
+        "reshape.default",
+        "_unsafe_view.default",
+        "flatten.using_ints",
+        "unflatten.int",
+        "squeeze.default",
+        "squeeze.dim",
+        "squeeze.dims",
+        "unsqueeze.default",
+    ),
+    _same_elements,
+)
+
+_EXPANSIONS: dict[str, Callable[[Operation], Value]] = {"expand.default": _expand, "expand_as.default": _expand}
+
+_PERMUTATIONS: dict[str, Callable[[Operation], Value]] = {
     "permute.default": _permute,
     "transpose.int": _transpose,
     "t.default": _reversed,
     "numpy_T.default": _reversed,
-    **dict.fromkeys(
-        (
-            "view.default",
-            "reshape.default",
-            "_unsafe_view.default",
-            "flatten.using_ints",
-            "unflatten.int",
-            "squeeze.default",
-            "squeeze.dim",
-            "squeeze.dims",
-            "unsqueeze.default",
-        ),
-        _same_elements,
-    ),
-    "expand.default": _expand,
-    "expand_as.default": _expand,
 }
 
 
@@ -63,7 +64,10 @@ def _translation(fn: Callable[[Operation], Value]) -> Translation:
     return lambda op, emitter: fn(op)
 
 
-VIEWS: Mapping[str, Translation] = {name: _translation(fn) for name, fn in _VIEWS.items()}
+VIEWS: Mapping[str, Translation] = {name: _translation(fn) for name, fn in (_RESHAPES | _EXPANSIONS | _PERMUTATIONS).items()}
 
 IDENTITIES = frozenset({"alias.default", "clone.default", "contiguous.default", "detach.default", "lift_fresh_copy.default"})
 """Operators whose result is their first argument, to one who reads elements only."""
+
+IDENTITIES_AT_SAME_SHAPE = frozenset({*_RESHAPES, *_EXPANSIONS})
+"""Operators that are identities where the shape stays."""

@@ -48,18 +48,21 @@ class Space:
 
     # ------------------------------------------------------------------------------------------------------------- verdicts
 
-    def judge(self, levels: Callable[[Where], Levels], kernel: Nest | None) -> tuple[bool, str, bool]:
+    def judge(self, levels: Callable[[Where], Levels], kernel: Nest, expression: int) -> tuple[bool, str, bool]:
         """(legal, reason, bitwise) of running the instances at ``levels``; ``kernel`` is the changed expression afterwards, its
-        loops only."""
+        loops only, and ``expression`` its number."""
         bitwise = True
-        if kernel is not None and (problem := kernel_problem(kernel)):
+        if problem := kernel_problem(kernel):
             return False, problem, True
+        launch = launch_loops(kernel)
         for conflict in self.conflicts:
             first, second = levels(conflict.first.where), levels(conflict.second.where)
             at = next((k for k, (a, b) in enumerate(zip(first, second, strict=False)) if a[1] != b[1]), None)
             assert at is not None
-            if first[at][0] in "PVB":
+            if first[at][0][0] in "PVB":
                 return False, "carried", True
+            if at > 0 and first[0][1] == expression and _crosses_blocks(first, second, launch):
+                return False, "crosses blocks", True
             if first[at][1] > second[at][1]:
                 if not conflict.commuting:
                     return False, "reversed", True
@@ -73,7 +76,9 @@ class Space:
         levels: Levels = [("item", eq.path[0])]
         at = 0
         for count, item in zip(eq.shape, eq.path[1:], strict=True):
-            levels += [(eq.loops[k][0], where[1][k]) for k in range(at, at + count)]
+            levels += [
+                (eq.loops[k][0] + (eq.loops[k][1][:2] if eq.loops[k][0] == "B" else ""), where[1][k]) for k in range(at, at + count)
+            ]
             levels.append(("item", item))
             at += count
         return levels
@@ -135,14 +140,14 @@ class Space:
                     walk = self._split_walk(nest.schedule, number, factor)
                     cut = (_loop("L", "?", loop.extent // factor), _loop(loop.kind, loop.name, factor))
                     kernel = self.with_loops(path, nest.schedule[:number] + cut + nest.schedule[number + 1 :])
-                    yield Case("loop_split", path, arguments, *self.judge(self.retimed(path, walk), kernel))
+                    yield Case("loop_split", path, arguments, *self.judge(self.retimed(path, walk), kernel, path[0]))
 
     @staticmethod
     def _split_walk(schedule: tuple[Loop, ...], number: int, factor: int) -> Callable[[Point], Levels]:
         def walk(point: Point) -> Levels:
             levels: Levels = []
             for k, (loop, value) in enumerate(zip(schedule, point, strict=True)):
-                levels += [("L", value // factor), (loop.kind, value % factor)] if k == number else [(loop.kind, value)]
+                levels += [("L", value // factor), (_label(loop), value % factor)] if k == number else [(_label(loop), value)]
             return levels
 
         return walk
@@ -151,13 +156,13 @@ class Space:
         for path, nest, _ in self.sites():
             for order in _orders(len(nest.schedule)):
                 loops = tuple(nest.schedule[k] for k in order)
-                kinds = [loop.kind for loop in loops]
+                kinds = [_label(loop) for loop in loops]
 
-                def walk(point: Point, order: tuple[int, ...] = order, kinds: list[str] = kinds) -> Levels:  # type: ignore[assignment]
+                def walk(point: Point, order: tuple[int, ...] = order, kinds: list[str] = kinds) -> Levels:
                     return [(kind, point[k]) for kind, k in zip(kinds, order, strict=True)]
 
                 kernel = self.with_loops(path, loops)
-                yield Case("loop_reorder", path, (("order", order),), *self.judge(self.retimed(path, walk), kernel))
+                yield Case("loop_reorder", path, (("order", order),), *self.judge(self.retimed(path, walk), kernel, path[0]))
 
     def bindings(self) -> Iterator[Case]:
         for path, nest, around in self.sites():
@@ -170,14 +175,14 @@ class Space:
                     if axis in taken:
                         continue
                     bound = _loop("B", axis, loop.extent)
-                    kinds = [x.kind if k != number else "B" for k, x in enumerate(nest.schedule)]
+                    kinds = [_label(x) if k != number else f"B{axis}" for k, x in enumerate(nest.schedule)]
 
-                    def walk(point: Point, kinds: list[str] = kinds) -> Levels:  # type: ignore[assignment]
+                    def walk(point: Point, kinds: list[str] = kinds) -> Levels:
                         return list(zip(kinds, point, strict=True))
 
                     kernel = self.with_loops(path, (*nest.schedule[:number], bound, *nest.schedule[number + 1 :]))
                     arguments = (("loop", number), ("axis", axis))
-                    yield Case("loop_binding", path, arguments, *self.judge(self.retimed(path, walk), kernel))
+                    yield Case("loop_binding", path, arguments, *self.judge(self.retimed(path, walk), kernel, path[0]))
 
     def fusions(self) -> Iterator[Case]:
         for number in range(len(self.nests) - 1):
@@ -198,7 +203,35 @@ class Space:
 
                 items = [Nest((), nest.schedule[shared:], nest.body) for nest in (first, second)]
                 kernel = Nest((), first.schedule[:shared], tuple(items))
-                yield Case("operator_fusion", (number,), (("depth", shared),), *self.judge(levels, kernel))
+                yield Case("operator_fusion", (number,), (("depth", shared),), *self.judge(levels, kernel, number))
+
+
+def launch_loops(kernel: Nest) -> int:
+    """How many loops stand around every B loop: each of their iterations is a launch of its own."""
+    count = 0
+    nest = kernel
+    while True:
+        for loop in nest.schedule:
+            if loop.kind == "B":
+                return count
+            count += 1
+        if len(nest.body) != 1 or not isinstance(nest.body[0], Nest):
+            return count
+        nest = nest.body[0]
+
+
+def _crosses_blocks(first: Levels, second: Levels, launch: int) -> bool:
+    """Whether two instances of one expression run in one launch and in two of its blocks."""
+    loops = [[level for level in levels if level[0] != "item"] for levels in (first, second)]
+    if loops[0][:launch] != loops[1][:launch]:
+        return False
+    blocks = [{kind: value for kind, value in side if kind.startswith("Bb")} for side in loops]
+    return any(blocks[0][axis] != blocks[1][axis] for axis in blocks[0].keys() & blocks[1].keys())
+
+
+def _label(loop: Loop) -> str:
+    """The kind of a loop, a bound one with its GPU index."""
+    return f"B{loop.name[:2]}" if loop.kind == "B" else loop.kind
 
 
 def kernel_problem(kernel: Nest) -> str:
@@ -232,6 +265,30 @@ def kernel_problem(kernel: Nest) -> str:
     if any(not blocks <= {loop.name[:2] for loop in path if loop.kind == "B"} for path in paths):
         return "item outside a block index"
     return ""
+
+
+def coordinates(kernel: Nest, levels: Levels) -> tuple[tuple[int, ...], dict[str, int]]:
+    """Of an instance at ``levels``: its launch, the values of the loops around all bound ones, and its block, a value per index."""
+    launch: list[int] = []
+    block: dict[str, int] = {}
+    nest, at, launching = kernel, 1, True
+    while True:
+        for loop, (_, value) in zip(nest.schedule, levels[at:], strict=False):
+            launching = launching and loop.kind != "B"
+            if launching:
+                launch.append(value)
+            elif loop.kind == "B" and loop.name[0] == "b":
+                block[loop.name[:2]] = value
+        at += len(nest.schedule)
+        launching = launching and len(nest.body) == 1
+        item = nest.body[levels[at][1]]
+        if not isinstance(item, Nest):
+            return tuple(launch), block
+        nest, at = item, at + 1
+
+
+def _binds_blocks(kernel: Nest) -> bool:
+    return any(loop.kind == "B" and loop.name[0] == "b" for loop in (*kernel.schedule, *_below(kernel)))
 
 
 def _loop(kind: str, name: str, extent: int) -> Loop:

@@ -9,9 +9,11 @@ import numpy as np
 import torch
 from torch.utils import _pytree as pytree
 
+from leir.check import check
 from leir.import_torch import Import, ImportRefused, Refused, import_module
 from leir.import_torch.importer import array
 from leir.interpret import interpret
+from leir.parser import parse
 from leir.printer import print_program
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -51,10 +53,13 @@ def randn(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> tor
 
 
 def agrees(fn: torch.nn.Module | Callable[..., Any], *inputs: Any, scale: float = 1.0) -> Import:
-    """Import, interpret and compare every output; ``scale`` widens the tolerance (long reductions)."""
+    """Import, check, interpret and compare every output; ``scale`` widens the tolerance (long reductions)."""
     module = as_module(fn)
     imported = import_module(module, inputs)
-    found = interpret(imported.program, imported.arguments(inputs))
+    program = imported.program
+    assert [d for d in check(program) if d.severity == "error"] == []
+    assert parse(print_program(program), program.signature) == program
+    found = interpret(program, imported.arguments(inputs))
     with torch.no_grad():
         expected = pytree.tree_leaves(module.eval()(*inputs))
     assert len(imported.outputs) == len(expected)

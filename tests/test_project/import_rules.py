@@ -37,7 +37,7 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "egglog": ("rewrite.egraph*",),
     "islpy": ("leir.polyhedral",),
     "pyarrow": ("llm.rows",),
-    "sympy": ("rules.algebra",),
+    "sympy": ("rules.sympy_bridge",),
     "torch": ("leir.import_torch*",),
     "transformers": (),
     "tvm": ("lower.build", "lower.tir*"),

@@ -18,7 +18,11 @@ SEEDS = ("0", "1", "4242")
     "arguments",
     [
         ("show", "a.leir", "--json"),
+        ("check", "a.leir", "--json"),
         ("diff", "a.leir", "b.leir", "--json"),
+        ("steps", "a.leir", "--refusals", "--json"),
+        ("apply", "a.leir", "loop_split 0 loop=0 factor=4", "--json"),
+        ("strategies", "--json"),
     ],
     ids=lambda arguments: arguments[0],
 )

@@ -1,0 +1,169 @@
+"""Enumeration against brute force: the whole parameter space, each point decided by executing the program in the new order.
+
+In both directions: what the trace calls legal is found, what it calls illegal is refused; every legal step computes the same (the
+same bits where it says so), and every refusal for a dependence names two iterations that the trace knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from leir.check import check
+from leir.interpret import bits, interpret
+from leir.ir import Nest, Program
+from leir.lift import flatten_program
+from leir.parser import parse
+from leir.printer import print_program
+from leir.shapes import temporary_shapes
+from rewrite.enumerate import Found, Refused, enumerate_steps
+from rules.strategy import Refusal, Target, Witness
+from tests.generators import Options, random_inputs, random_kernel, random_program
+from tests.oracle.steps import Case, Space
+from tests.oracle.trace import conflicts
+
+STRATEGIES = ("loop_split", "loop_reorder", "loop_binding", "operator_fusion")
+WITNESSED = ("dependence-reversed", "carried-dependence", "reduction-bound")
+EXECUTED = 0.1  # of the legal steps are run as well
+
+
+@dataclass(slots=True)
+class Tally:
+    legal: Counter[str] = field(default_factory=Counter)
+    illegal: Counter[str] = field(default_factory=Counter)
+    executed: int = 0
+    witnesses: int = 0
+
+    def table(self) -> str:
+        rows = [f"{name:20}{self.legal[name]:8}{self.illegal[name]:8}" for name in STRATEGIES]
+        return "\n".join(
+            [f"{'strategy':20}{'legal':>8}{'illegal':>8}", *rows, f"executed {self.executed}, witnesses {self.witnesses}"]
+        )
+
+
+def space_of(program: Program) -> Space:
+    flat = flatten_program(program)
+    shapes = temporary_shapes(program.signature, flat) | {t.name: t.shape for t in program.signature.tensors}
+    return Space(flat, conflicts(flat, shapes.__getitem__))
+
+
+def radix(program: Program, path: tuple[int, ...], number: int) -> list[int]:
+    item: object = program.nests[path[0]]
+    for k in path[1:]:
+        assert isinstance(item, Nest)
+        item = item.body[k]
+    assert isinstance(item, Nest)
+    return [digit.extent for digit in item.schedule[number].digits]
+
+
+def compare(seed: int, program: Program, target: Target, tally: Tally, strategies: tuple[str, ...] = STRATEGIES) -> None:
+    space = space_of(program)
+    spaces = {
+        "loop_split": lambda: space.splits(lambda path, k: radix(program, path, k)),
+        "loop_reorder": space.reorders,
+        "loop_binding": space.bindings,
+        "operator_fusion": space.fusions,
+    }
+    cases = [case for name in strategies for case in spaces[name]()]
+    expected = {(c.strategy, c.path, c.arguments): c for c in cases}
+    found: dict[tuple[str, tuple[int, ...], tuple[tuple[str, object], ...]], Found | Refused] = {}
+    for outcome in enumerate_steps(program, target, strategies, refusals=True):
+        steps = [outcome.step] if isinstance(outcome, Refused) else [outcome.step, *outcome.alternatives]
+        for step in steps:
+            found[step.strategy, step.site.path, step.args] = outcome
+    assert found.keys() == expected.keys(), seed
+    rng = Random(seed)
+    for place, case in expected.items():
+        outcome = found[place]
+        assert isinstance(outcome, Found) == case.legal, (seed, place, case.reason, outcome)
+        if isinstance(outcome, Found):
+            tally.legal[case.strategy] += 1
+            assert (outcome.rounding == "bitwise") == case.bitwise, (seed, place)
+            if rng.random() < EXECUTED:
+                tally.executed += 1
+                same(program, outcome, seed)
+        else:
+            tally.illegal[case.strategy] += 1
+            assert_witness(space, case, outcome.refusal, tally)
+
+
+def same(program: Program, found: Found, seed: int) -> None:
+    """The step's program is in normal form, passes the checker and computes the same."""
+    assert parse(print_program(found.program), program.signature) == found.program
+    assert not [d for d in check(found.program) if d.severity == "error"]
+    inputs = random_inputs(program, seed)
+    before, after = interpret(program, inputs), interpret(found.program, inputs)
+    for name, array in before.items():
+        if found.rounding == "bitwise":
+            np.testing.assert_array_equal(bits(array), bits(after[name]))
+        else:
+            exact = interpret(program, inputs, mode="f64")[name], interpret(found.program, inputs, mode="f64")[name]
+            np.testing.assert_allclose(*exact, rtol=1e-9, atol=1e-9)
+
+
+def assert_witness(space: Space, case: Case, refusal: Refusal, tally: Tally) -> None:
+    if refusal.code not in WITNESSED:
+        return
+    assert refusal.witness is not None
+    tally.witnesses += 1
+    first, second = (place(case, refusal.witness, k) for k in (0, 1))
+    element = (refusal.witness.tensor, refusal.witness.element)
+    assert any(
+        {c.first.where, c.second.where} == {first, second} and (c.first.tensor, c.first.element) == element for c in space.conflicts
+    ), (case, refusal)
+
+
+def place(case: Case, witness: Witness, which: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    instance = (witness.first, witness.second)[which]
+    values = tuple(value for _, value in instance.point)
+    number = case.path[0]
+    if case.strategy == "operator_fusion":
+        return (number + instance.path[0], *instance.path[1:]), values
+    return (number, *instance.path), values
+
+
+def wandered(rng: Random, program: Program, target: Target) -> Program:
+    """The program after up to three legal steps, fusions and bindings first: brackets with several kernels' worth of loops."""
+    for _ in range(rng.randint(0, 3)):
+        names = rng.choice((("operator_fusion",), ("loop_binding",), STRATEGIES))
+        steps = [f for f in enumerate_steps(program, target, names) if isinstance(f, Found)]
+        if steps:
+            program = rng.choice(steps).program
+    return program
+
+
+def random_programs(tally: Tally) -> None:
+    """500 random small programs after a few random steps, all strategies."""
+    options = Options(extents=(2, 3, 4), expressions=3, recurrences=3, transcendental=False)
+    for seed in range(500):
+        rng = Random(seed)
+        compare(seed, wandered(rng, random_program(rng, options), "cuda"), "cuda", tally)
+
+
+def random_kernels(tally: Tally) -> None:
+    """Kernels with several thread loops, where cutting one of them breaks the launch."""
+    for seed in range(60):
+        compare(seed, random_kernel(Random(seed)), "cuda", tally)
+
+
+def random_neighbours(tally: Tally) -> None:
+    """Expressions that walk the same loops, for what may share them."""
+    options = Options(extents=(2, 3), expressions=4, depth=2, recurrences=2, nested=False, transcendental=False)
+    for seed in range(400):
+        compare(seed, random_program(Random(seed), options), "llvm", tally, ("operator_fusion",))
+
+
+def test_enumeration_is_brute_force() -> None:
+    """Zero disagreements, and at least 200 legal and 100 illegal instances of each strategy."""
+    tally = Tally()
+    random_programs(tally)
+    random_kernels(tally)
+    random_neighbours(tally)
+    print("\n" + tally.table())
+    for name in STRATEGIES:
+        assert tally.legal[name] >= 200, tally.table()
+        assert tally.illegal[name] >= 100, tally.table()
+    assert tally.witnesses >= 500
