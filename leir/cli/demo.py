@@ -79,7 +79,7 @@ def demo(
                 "program": program.name,
                 "legal": len(legal),
                 "refused": len(refused),
-                "verdicts": dict(answers),
+                "verdicts": {str(answer): count for answer, count in answers.items()},
                 "interpreter_error": error,
                 "median_s": times,
                 "rows": written.rows,
@@ -133,7 +133,8 @@ def _enumerated(program: Program) -> tuple[list[Found], list[Refused]]:
 
 
 def _list_steps(legal: list[Found], refused: list[Refused], tell: Callable[[str], None]) -> None:
-    for name in dict.fromkeys(entry.step.strategy for entry in (*legal, *refused)):
+    names = [found.step.strategy for found in legal] + [entry.step.strategy for entry in refused]
+    for name in dict.fromkeys(names):
         own = [found for found in legal if found.step.strategy == name]
         count = sum(entry.step.strategy == name for entry in refused)
         tell(f"   {name}: {len(own)} legal, {count} refused")
@@ -141,7 +142,7 @@ def _list_steps(legal: list[Found], refused: list[Refused], tell: Callable[[str]
             proofs = ", ".join(f"{p.condition} ({p.by})" for p in found.proofs)
             tell(f"      {found.step!s:40} {found.rounding:12} {proofs}")
         if len(own) > SHOWN:
-            tell(f"      ... {len(own) - SHOWN} more")
+            tell(f"      ... {len(own) - SHOWN} more (leir steps lists them)")
     codes = Counter(entry.refusal.code for entry in refused)
     if codes:
         tell("   Refused, one of each reason:")

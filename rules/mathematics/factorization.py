@@ -5,7 +5,7 @@ Everything here works on shapes (`rules.mathematics.shape`), so a result is work
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -28,7 +28,7 @@ from rules.mathematics.polynomials import (
     literal_value,
     monomials,
 )
-from rules.mathematics.shape import at, degree, has_infinity, paths_in, replace, shape_of, size
+from rules.mathematics.shape import at, degree, has_infinity, paths_in, renumbered, replace, restored, shape_of, size
 from rules.mathematics.sums import Term, is_sum, product_of, sum_of, sums_in, terms_of
 from rules.strategy import Arguments, Proof, Proposal, Refusal, ScalarUnit
 
@@ -36,7 +36,7 @@ from rules.strategy import Arguments, Proof, Proposal, Refusal, ScalarUnit
 # types; within them the slowest of 400 random polynomials took sympy 0.6 s on one core.
 MAX_NODES, MAX_DEGREE = 400, 400
 MAX_TERMS = 64
-MAX_HARD_TERMS, MAX_HARD_SYMBOLS, MAX_HARD_POWER = 16, 10, 6  # for a polynomial that is not evidently irreducible
+MAX_HARD_TERMS, MAX_HARD_SYMBOLS, MAX_HARD_POWER = 12, 8, 4  # for a polynomial that is not evidently irreducible
 
 LARGEST = {"i8": 2**7 - 1, "i32": 2**31 - 1, "i64": 2**63 - 1, "f16": 65504}  # of a literal that a step introduces
 
@@ -98,81 +98,108 @@ def propose(unit: ScalarUnit, arguments: Arguments) -> Proposal | Refusal:
     """
     given = dict(arguments)
     rule, path, group = given.get("rule"), given.get("at"), given.get("terms", ())
-    if not _is_path(path) or not _is_path(group):
+    if rule not in ("factor", "distribute") or not _is_path(path) or not _is_path(group):
         return Refusal("no-such-form", f"{arguments!r} does not say which sum or division of the site is meant")
     shape = shape_of(unit.expr)
     if (reason := _unwieldy(shape.expr)) is not None:
         return Refusal("term-too-large", reason)
     found = at(shape.expr, path)
     integers = unit.dtype in INT_DTYPES
-    outcome: Outcome | Refusal | None = None
-    if rule == "factor" and found is not None and is_sum(found):
-        if any(not 0 <= k < len(terms_of(found)) for k in group) or len(set(group)) != len(group) or len(group) < 2:
-            return Refusal("no-such-form", f"the sum has the terms 0 to {len(terms_of(found)) - 1}, not {group}")
-        if _pinned(unit, path) and 0 in group:
-            return Refusal("moves-accumulator", "the accumulator stays the first term at top level")
-        outcome = factored(found, tuple(sorted(group)), integers)
-    elif rule == "distribute" and found is not None and not integers:
-        outcome = distributed(found)
-    if outcome is None:
+    if found is None or (integers and rule == "distribute"):
         return Refusal("no-such-form", f"there is nothing to {rule} at {path}")
+    if rule == "factor" and 0 in group and _pinned(unit, path):
+        return Refusal("moves-accumulator", "the accumulator stays the first term at top level")
+    outcome = factored(found, group, integers) if rule == "factor" else distributed(found)
+    if outcome is None:
+        return Refusal("no-such-form", f"there is nothing to {rule} at {path}" + (f" in the terms {group}" if group else ""))
     if isinstance(outcome, Refusal):
         return outcome
-    if (literal := _too_large(outcome, unit.dtype)) is not None:
+    part, identity = outcome
+    if (literal := identity.too_large_for(unit.dtype)) is not None:
         return Refusal("constant-range", f"the new constant {literal} does not fit {unit.dtype}")
-    result = shape.restore(replace(shape.expr, path, outcome.result))
-    return Proposal(result, "bitwise" if integers else "real", outcome.proofs(len(shape.leaves), integers))
+    result = restored(replace(shape.expr, path, part), shape.leaves)
+    return Proposal(result, "bitwise" if integers else "real", identity.proofs(integers))
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a sum or a division becomes, and the part of it that changed, before and after; all over numbered leaves."""
+class Identity:
+    """Two sides that are equal over the reals, over leaves numbered by first appearance. It is verified when it is made."""
 
-    result: Expr
     before: Expr
-    after: Expr
+    after: Term
 
-    def proofs(self, leaves: int, integers: bool) -> tuple[Proof, ...]:
-        names = [f"s{k}" for k in range(leaves)]
-        before, after = print_expr(self.before, names), print_expr(self.after, names)
+    def __post_init__(self) -> None:
+        """That a proof fails is a bug here or in sympy, so it is no refusal."""
+        from rules.sympy_bridge import difference_expands_to_zero
+
+        before, after = self.before, sum_of([self.after])
+        if not difference_expands_to_zero(before, after):
+            raise AssertionError(f"sympy does not confirm {before!r} == {after!r}")
+        if not field.agree(before, after, self.leaves):
+            raise AssertionError(f"modulo a prime, {before!r} != {after!r}")
+
+    @property
+    def leaves(self) -> int:
+        return 1 + max((e.axis for e in subexpressions(self.before) if isinstance(e, Index)), default=-1)
+
+    def proofs(self, integers: bool) -> tuple[Proof, ...]:
+        names = [f"s{k}" for k in range(self.leaves)]
+        before, after = print_expr(self.before, names), print_expr(sum_of([self.after]), names)
         proofs = [
             Proof("equal over the reals", "sympy", f"expand(({before})-({after}))==0"),
             Proof("equal over the reals", "field", f"{before} and {after} agree at {field.POINTS} random points modulo 2**61-1"),
         ]
         if integers:
-            proofs.append(
-                Proof("equal in wrapping integers", "construction", "an identity of integer polynomials holds modulo 2**n")
-            )
+            modular = "an identity of polynomials with integer coefficients holds modulo 2**n"
+            proofs.append(Proof("equal in wrapping integers", "construction", modular))
         return tuple(proofs)
+
+    def too_large_for(self, dtype: str) -> int | float | None:
+        """A literal that is only on the right, and that the dtype cannot hold."""
+        old = set(_literals(self.before))
+        return next((v for v in _literals(self.after.expr) if v not in old and v > LARGEST.get(dtype, inf)), None)
 
 
 # ------------------------------------------------------------------------------------------------------------------ factoring
 
 
-@lru_cache(maxsize=4096)
-def factored(chain: Expr, group: tuple[int, ...], integers: bool) -> Outcome | Refusal | None:
-    """The sum ``chain`` with the terms ``group`` replaced by their product, where the first of them stood.
+def factored(chain: Expr, group: tuple[int, ...], integers: bool) -> tuple[Expr, Identity] | Refusal | None:
+    """The sum ``chain`` with the terms ``group`` replaced by their product, where the first of them stood, and why.
 
-    None where they are irreducible. Refused as ``needs-finite`` (terms cancel, or a factor is infinite), ``needs-nonzero`` (a
-    literal zero divides), ``term-too-large``.
+    None where there is no such group, or it is irreducible. Refused as `gathered` is.
     """
     terms = terms_of(chain)
-    chosen = [terms[k] for k in group]
-    if any(has_infinity(term.expr) for term in chosen):
+    if not is_sum(chain) or len(group) < 2 or list(group) != sorted(set(group)) or group[-1] >= len(terms):
+        return None
+    numbers: dict[Expr, Index] = {}
+    chosen = tuple(Term(terms[k].negative, renumbered(terms[k].expr, numbers)) for k in group)
+    identity = gathered(chosen, integers)
+    if identity is None or isinstance(identity, Refusal):
+        return identity
+    product = Term(identity.after.negative, restored(identity.after.expr, tuple(numbers)))
+    kept = [product if k == group[0] else term for k, term in enumerate(terms) if k == group[0] or k not in group]
+    return sum_of(kept), identity
+
+
+@lru_cache(maxsize=4096)
+def gathered(terms: tuple[Term, ...], integers: bool) -> Identity | Refusal | None:
+    """The sum of ``terms`` as a product; None where it is irreducible.
+
+    Refused as ``needs-finite`` (terms cancel, or a factor is infinite), ``needs-nonzero`` (a literal zero divides), or
+    ``term-too-large``.
+    """
+    if any(has_infinity(term.expr) for term in terms):
         return Refusal("needs-finite", "the sum has an infinite constant")
     for reading in READINGS:
-        outcome = _product_of_group(chosen, reading, integers)
-        if isinstance(outcome, Refusal):
-            return outcome
-        if outcome is not None:
-            kept = [outcome if k == group[0] else term for k, term in enumerate(terms) if k == group[0] or k not in group]
-            before, after = sum_of(chosen), sum_of([outcome])
-            _verify(before, after)
-            return Outcome(sum_of(kept), before, after)
+        product = _product(terms, reading, integers)
+        if isinstance(product, Refusal):
+            return product
+        if product is not None:
+            return Identity(sum_of(terms), product)
     return None
 
 
-def _product_of_group(terms: list[Term], reading: Reading, integers: bool) -> Term | Refusal | None:
+def _product(terms: Sequence[Term], reading: Reading, integers: bool) -> Term | Refusal | None:
     if reading.fold and not any(isinstance(e, Real) for term in terms for e in subexpressions(term.expr)):
         return None
     if reading.open and not any(f.power > 0 and is_sum(f.base) for term in terms for f in product_of(term.expr).factors):
@@ -242,7 +269,7 @@ def _is_proper(factors: Factors) -> bool:
     return abs(coefficient) != 1 or len(polynomials) > 1 or polynomials[0][1] > 1
 
 
-def _keeps_magnitude(before: list[Term], after: Term) -> bool:
+def _keeps_magnitude(before: Sequence[Term], after: Term) -> bool:
     """Whether folded constants stay within the range of the constants they were made of, and 1: factoring 0.3*x+0.1*y must not give
     2**-55*(10808639105689190.0*x+...), which is exact and useless."""
     old = [1, *(value for term in before for value in _literals(term.expr) if value)]
@@ -252,11 +279,20 @@ def _keeps_magnitude(before: list[Term], after: Term) -> bool:
 # --------------------------------------------------------------------------------------------------------------- distributing
 
 
-@lru_cache(maxsize=4096)
-def distributed(division: Expr) -> Outcome | Refusal | None:
-    """``(x+y)/c`` as ``x/c+y/c``, constants folded where the result is a literal or a quotient of integers.
+def distributed(division: Expr) -> tuple[Expr, Identity] | Refusal | None:
+    """``(x+y)/c`` as ``x/c+y/c``, and why; None where ``division`` is no such thing. Refused as `spread` is."""
+    numbers: dict[Expr, Index] = {}
+    identity = spread(renumbered(division, numbers))
+    if identity is None or isinstance(identity, Refusal):
+        return identity
+    return restored(identity.after.expr, tuple(numbers)), identity
 
-    None where ``division`` is no such thing.
+
+@lru_cache(maxsize=4096)
+def spread(division: Expr) -> Identity | Refusal | None:
+    """The sum of quotients, constants folded where the result is a literal or a quotient of integers.
+
+    Refused as ``needs-nonzero`` for a division by a literal zero, ``needs-finite`` for an infinite constant.
     """
     if not (isinstance(division, Binary) and division.op == "/" and is_sum(division.left)):
         return None
@@ -265,12 +301,10 @@ def distributed(division: Expr) -> Outcome | Refusal | None:
         return None
     if constant == 0:
         return Refusal("needs-nonzero", "the sum is divided by the constant 0")
-    terms = terms_of(division.left)
-    if any(has_infinity(term.expr) for term in terms):
+    if has_infinity(division.left):
         return Refusal("needs-finite", "the sum has an infinite constant")
-    result = sum_of([Term(term.negative, _quotient(term.expr, division.right)) for term in terms])
-    _verify(division, result)
-    return Outcome(result, division, result)
+    quotients = [Term(term.negative, _quotient(term.expr, division.right)) for term in terms_of(division.left)]
+    return Identity(division, Term(False, sum_of(quotients)))
 
 
 def _quotient(term: Expr, constant: Expr) -> Expr:
@@ -318,12 +352,6 @@ def _is_path(value: object) -> TypeGuard[tuple[int, ...]]:
     return isinstance(value, tuple) and all(isinstance(k, int) for k in value)
 
 
-def _too_large(outcome: Outcome, dtype: str) -> int | float | None:
-    """A literal that the step introduces and that the dtype cannot hold."""
-    old = set(_literals(outcome.before))
-    return next((v for v in _literals(outcome.after) if v not in old and v > LARGEST.get(dtype, inf)), None)
-
-
 def _unwieldy(shape: Expr) -> str | None:
     """Why an expression is too large to look at, if it is."""
     nodes, power = size(shape), degree(shape)
@@ -334,14 +362,3 @@ def _unwieldy(shape: Expr) -> str | None:
 
 def _literals(expr: Expr) -> Iterator[int | float]:
     return (e.value for e in subexpressions(expr) if isinstance(e, Int | Real))
-
-
-def _verify(before: Expr, after: Expr) -> None:
-    """Both proofs of a result. That one fails is a bug here or in sympy, so it is no refusal."""
-    from rules.sympy_bridge import difference_expands_to_zero
-
-    leaves = 1 + max((e.axis for e in subexpressions(before) if isinstance(e, Index)), default=-1)
-    if not difference_expands_to_zero(before, after):
-        raise AssertionError(f"sympy does not confirm {before!r} == {after!r}")
-    if not field.agree(before, after, leaves):
-        raise AssertionError(f"modulo a prime, {before!r} != {after!r}")

@@ -9,7 +9,7 @@ expression.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import isinf
 
@@ -23,12 +23,6 @@ class Shape:
     expr: Expr
     leaves: tuple[Expr, ...]
 
-    def restore(self, expr: Expr) -> Expr:
-        """An expression over the numbered leaves, with the leaves back in their places."""
-        if isinstance(expr, Index):
-            return self.leaves[expr.axis]
-        return with_children(expr, tuple(self.restore(child) for child in children(expr)))
-
 
 def shape_of(expr: Expr) -> Shape:
     leaves: dict[Expr, Index] = {}
@@ -41,6 +35,20 @@ def shape_of(expr: Expr) -> Shape:
         return leaves.setdefault(node, Index(len(leaves)))
 
     return Shape(visit(expr), tuple(leaves))
+
+
+def restored(shape: Expr, leaves: Sequence[Expr]) -> Expr:
+    """An expression over numbered leaves, with the leaves themselves in their places."""
+    if isinstance(shape, Index):
+        return leaves[shape.axis]
+    return with_children(shape, tuple(restored(child, leaves) for child in children(shape)))
+
+
+def renumbered(shape: Expr, numbers: dict[Expr, Index]) -> Expr:
+    """A part of a shape with its leaves numbered by first appearance; ``numbers`` collects old to new."""
+    if isinstance(shape, Index):
+        return numbers.setdefault(shape, Index(len(numbers)))
+    return with_children(shape, tuple(renumbered(child, numbers) for child in children(shape)))
 
 
 def is_number(expr: Expr) -> bool:

@@ -110,11 +110,7 @@ def _bound_loops(rng: Random, count: int, first: int, axes: dict[str, int], seri
     return loops(*described, first=first)
 
 
-def _kernel_item(
-    rng: Random, tile: Tensor, sizes: list[int], outer: tuple[Loop, ...], axes: dict[str, int], serial: str
-) -> Item:
-    rng: Random, tile: Tensor, sizes: list[int], outer: tuple[Loop, ...], axes: dict[str, int], serial: str
-) -> Nest | Equation:
+def _kernel_item(rng: Random, tile: Tensor, sizes: list[int], outer: tuple[Loop, ...], axes: dict[str, int], serial: str) -> Item:
     inner = _bound_loops(rng, rng.randint(0, 2), len(outer), axes, serial)
     around = (*outer, *inner)
     form, written = rng.random(), _cell(rng, tile, sizes, around)

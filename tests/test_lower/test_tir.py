@@ -135,7 +135,10 @@ def test_a_maximum_over_a_row_with_a_nan_is_nan() -> None:
 
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_wrap(dtype: str) -> None:
-    text = "L^{64}_{a=0}[D^F_{a}=A^F_{a}*C^F_{a}-A^F_{a}+7*(-C^F_{a});E^F_{a}=abs(A^F_{a})+max(A^F_{a},C^F_{a})-min(C^F_{a},3);G^F_{a}=A^F_{a}**3;];"
+    text = (
+        "L^{64}_{a=0}[D^F_{a}=A^F_{a}*C^F_{a}-A^F_{a}+7*(-C^F_{a});"
+        "E^F_{a}=abs(A^F_{a})+max(A^F_{a},C^F_{a})-min(C^F_{a},3);G^F_{a}=A^F_{a}**3;];"
+    )
     p = program("A F[64]; C F[64]; D F[64] output; E F[64] output; G F[64] output", text, dtype)
     check_bits(p, draw_inputs(p.signature, 3, "special"))
 

@@ -10,7 +10,7 @@ from leir.ir import Equation
 from leir.parser import parse_nests
 from leir.printer import print_equation
 from rules.mathematics import put_back, scalar_sites
-from rules.mathematics.factorization import MAX_DEGREE, MAX_NODES, factored, parameters, propose
+from rules.mathematics.factorization import MAX_DEGREE, MAX_NODES, gathered, parameters, propose
 from rules.strategy import Proposal, Refusal, ScalarUnit
 from tests.test_rules.equations import equation, factorizations, short
 
@@ -252,11 +252,11 @@ def test_a_term_that_could_stall_sympy_is_refused(right: str) -> None:
 
 
 def test_terms_that_differ_in_names_share_one_computation() -> None:
-    factored.cache_clear()
+    gathered.cache_clear()
     misses = []
     for x, y, z in ("ACD", "EFG", "ZXY"):
         assert factorizations(f"{x}*{x}+{x}*{y}+{z}*{x}+{z}*{y}")[0] == f"({x}+{y})*({x}+{z})"
-        misses.append(factored.cache_info().misses)
+        misses.append(gathered.cache_info().misses)
     assert misses[0] > 0
     assert misses == [misses[0]] * 3
 
