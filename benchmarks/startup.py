@@ -13,18 +13,21 @@ PROGRAM = "# leir 1 relu\n# A f32[64] input\n# C f32[64] output\nL^{64}_{a=0}[C^
 
 
 def rows() -> list[Row]:
-    bare = seconds(lambda: _python("pass"))
-    found = [Row("python, nothing imported", bare * 1e3, "ms")]
+    found = [_import("no module", "pass", "")]
     for module in ("leir.parser", "leir.check", "leir.interpret", "rewrite.enumerate", "lower.verify", "leir.import_torch"):
-        found.append(Row(f"import {module}", seconds(lambda m=module: _python(f"import {m}")) * 1e3, "ms"))  # type: ignore[misc]
+        found += [_import(module, f"import {module}", "")]
     for library in ("islpy", "sympy", "torch", "tvm", "egglog"):
-        found.append(Row(f"import {library}", seconds(lambda m=library: _python(f"import {m}"), 3) * 1e3, "ms", "for comparison"))  # type: ignore[misc]
+        found += [_import(library, f"import {library}", "for comparison")]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "relu.leir"
         path.write_text(PROGRAM)
         found.append(Row("leir --help", seconds(lambda: _leir("--help")) * 1e3, "ms", "bar: 300"))
         found.append(Row("leir show", seconds(lambda: _leir("show", str(path))) * 1e3, "ms", "bar: 400"))
     return found
+
+
+def _import(name: str, code: str, note: str) -> Row:
+    return Row(f"import {name}", seconds(lambda: _python(code), 3) * 1e3, "ms", note)
 
 
 def _python(code: str) -> None:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 from benchmarks.measure import Row, seconds
-from leir.files import from_json
-from leir.ir import Nest
+from benchmarks.programs import reference_programs, reference_records
+from leir.ir import Nest, Program
 from leir.key import key
 from leir.lift import flatten, flatten_program, lift
 from leir.parser import parse_nests
 from leir.printer import print_nests
 
-SAMPLE = Path(__file__).parent.parent / "tests" / "data" / "reference_leir_sample.jsonl"
-
 
 def rows() -> list[Row]:
-    records = [json.loads(line) for line in SAMPLE.read_text().splitlines()]
-    texts = [record["leir"] for record in records]
+    texts = [str(record["leir"]) for record in reference_records()]
     flats = [parse_nests(text).nests for text in texts]
     size = sum(map(len, texts))
-    programs = [from_json({"leir_version": 1, **{k: record[k] for k in ("name", "leir", "tensors")}}) for record in records]
+    programs = reference_programs()
     count = len(texts)
     parse = seconds(lambda: [parse_nests(text) for text in texts])
     printing = seconds(lambda: [print_nests(flat) for flat in flats])
@@ -32,7 +26,12 @@ def rows() -> list[Row]:
         Row("print", count / printing, "programs/s", f"{size / printing / 1e6:.2f} MB/s"),
         Row("lift to normal form, nothing cached", count / lifting, "programs/s"),
         Row("key, nothing cached", count / keys, "programs/s"),
-        Row("key, nests cached", count / seconds(lambda: [key(p) for p in programs]), "programs/s", "as for a neighbour of a known program"),
+        Row(
+            "key, nests cached",
+            count / seconds(lambda: [key(p) for p in programs]),
+            "programs/s",
+            "as for a neighbour",
+        ),
     ]
 
 
@@ -43,7 +42,7 @@ def _lift_cold(flats: list[tuple[Nest, ...]]) -> None:
             lift(nest)
 
 
-def _key_cold(programs: list) -> None:  # type: ignore[type-arg]
+def _key_cold(programs: list[Program]) -> None:
     from leir import key as module
 
     module._nest_template.cache_clear()

@@ -401,7 +401,8 @@ def as_markdown() -> str:
     lines = [
         "# Diagnostics",
         "",
-        "Every code that `leir check` and the import of text report. Written by `make docs` from `leir/diagnostic_codes.py`; do not edit.",
+        "Every code that `leir check` and the import of text report. Written by `make docs` from",
+        "`leir/diagnostic_codes.py`; do not edit.",
     ]
     for title, group in _ABOUT:
         lines += ["", f"## {title}"]

@@ -50,7 +50,8 @@ def _with_init(item: Item, path: tuple[int, ...], found: dict[tuple[int, ...], s
 
 def first_writes(statement: Statement, writers: Sequence[Statement]) -> str | None:
     """The elements that ``statement`` writes before any other of ``writers`` does: None, ``"all"``, or isl text."""
-    others = [w for w in writers if w.path != statement.path]
+    rank = len(statement.equation.target.subscripts)  # a writer of another rank is ill-formed, as the checker reports
+    others = [w for w in writers if w.path != statement.path and len(w.equation.target.subscripts) == rank]
     mine = _box(statement)
     undecided = []
     for other in others:

@@ -1,8 +1,8 @@
 """Iteration domains, access relations and orders of nests as isl objects: the one place in ``leir/`` that imports islpy.
 
 Works on nests in normal or flat form alike. An *instance* of an equation is a point of the axes along its path, ancestors first;
-in isl text they are ``i0, i1, ...``. Everything here is exact, or says that it is not: an indirect subscript covers its whole dimension,
-a guard that reads data restricts nothing.
+in isl text they are ``i0, i1, ...``. Everything here is exact, or says that it is not: an indirect subscript covers its whole
+dimension, a guard that reads data restricts nothing.
 
 Measured (facts-isl.md): parsing isl text dominates, so maps are memoised by their text; isl objects are never used as keys.
 """
@@ -314,6 +314,8 @@ def conflict_kind(s: Statement, a: Touch, t: Statement, b: Touch) -> Literal["ha
     """Two reads never conflict; two instances of one accumulation commute; everything else on one tensor is ordered."""
     if a.access.tensor.name != b.access.tensor.name or (a.role == "read" and b.role == "read"):
         return None
+    if len(a.access.subscripts) != len(b.access.subscripts):
+        return None  # ill-formed, as the checker reports: no element has two ranks
     if a.role == b.role == "accumulate" and s.path == t.path:
         return "commuting"
     return "hard"

@@ -11,7 +11,8 @@ Algorithms*, chapter 3, as equations in f64 that the interpreter runs. With u th
     max, min    max(x', y')
     exp         v*x'*exp(x') + 4r(v)
     log         x' / (|x| - x') + 4r(v)                    infinite where x may be zero
-    x**y        |v| * (|y|*x'/(|x| - x') + |log|x||*y') + 4r(v), after the same limits
+    x**n        n*(|x| + x')**(n-1)*x' + 4r(v)             for n = 2, 3, 4
+    x**y        |v| * (|y|*x'/(|x| - x') + |log|x||*y') + 4r(v)
     floor, ceil 0 where x-x' and x+x' agree, else infinite
     a condition on floats that rounding may flip makes the bound of what it chooses infinite
 
@@ -197,8 +198,9 @@ class _Analysis:
                 return bounds[0]
             case "max" | "min":
                 return Call("max", (bounds[0] or _ZERO, bounds[1] or _ZERO)) if any(bounds) else None
-            case "+" | "-":
-                return _sum([*bounds, rounded])
+            case "+" | "-":  # an infinity stays what it is: masks add -inf
+                infinite = Compare((_abs(value), Real(math.inf)), ("==",))
+                return Call("if_then_else", (infinite, _ZERO, _sum([*bounds, rounded])))
             case "*":
                 return _sum([*_product_error(values, bounds), rounded])
             case "/":
@@ -225,6 +227,10 @@ class _Analysis:
                 return _times(Real(2 / math.sqrt(math.pi)), first)
             case "sigmoid":
                 return _times(Real(0.25), first)
+            case "**" if isinstance(x[1], Real) and e[1] is None and x[1].value in (2, 3, 4):
+                largest = Binary("+", _abs(x[0]), first or _ZERO)
+                slope = Binary("*", x[1], Binary("**", largest, Real(x[1].value - 1)))
+                return _times(slope, first)
             case "**":
                 power = _times(_abs(x[1]), _over(first, _away_from_zero(x[0], first)))
                 exponent = _times(_abs(Call("log", (_abs(x[0]),))), e[1])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from leir.initial import derive
-from leir.ir import Equation, Nest, Program, accumulation, equations
+from leir.ir import Equation, Nest, Program, equations
 from leir.polyhedral import parse_set, touches
 from rules.strategy import Proof, Refusal, Target
 
@@ -44,7 +44,7 @@ def _written(nest: Nest) -> tuple[str, ...]:
 
 @lru_cache(maxsize=50_000)
 def _accumulated(nest: Nest) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(eq.target.tensor.name for eq in equations(nest) if accumulation(eq)))
+    return tuple(dict.fromkeys(eq.target.tensor.name for eq in equations(nest) if touches(eq)[-1].role == "accumulate"))
 
 
 def _same_init(a: str | None, b: str | None) -> bool:
@@ -72,22 +72,28 @@ _MEMORY_CODES = (
 
 
 def memory_refusal(after: Program, touched: Sequence[int], target: Target) -> Refusal | None:
-    """What the checker says about shared and local memory, and about vector accesses, in the expressions that a step touched."""
-    if not any(_is_special(after.nests[k], target) for k in touched):
+    """What the checker says about shared and local memory, and about vector accesses, in the expressions that a step touched and in
+    those that share a tensor in such memory with them."""
+    nests = after.nests
+    scoped = frozenset().union(*(_scoped(nests[k]) for k in touched))
+    if not scoped and not (target == "cuda" and any(_vectorized(nests[k]) for k in touched)):
         return None
     from leir.check import check
 
+    concerned = {*touched, *(k for k, nest in enumerate(nests) if scoped & _scoped(nest))}
     for found in check(after, target=target):
-        if found.severity == "error" and found.code in _MEMORY_CODES and found.place.path[0] in touched:
+        if found.severity == "error" and found.code in _MEMORY_CODES and concerned.intersection(found.place.path[:1]):
             return Refusal(found.code, f"the result is no valid kernel: {found.message}")
     return None
 
 
 @lru_cache(maxsize=50_000)
-def _is_special(nest: Nest, target: Target) -> bool:
-    scoped = any(touch.access.tensor.scope != "g" for eq in equations(nest) for touch in touches(eq))
-    return scoped or (target == "cuda" and _vectorized(nest))
+def _scoped(nest: Nest) -> frozenset[str]:
+    """The tensors in shared or local memory that an expression touches."""
+    accessed = (touch.access.tensor for eq in equations(nest) for touch in touches(eq))
+    return frozenset(tensor.name for tensor in accessed if tensor.scope != "g")
 
 
+@lru_cache(maxsize=50_000)
 def _vectorized(nest: Nest) -> bool:
     return any(loop.kind == "V" for loop in nest.schedule) or any(_vectorized(item) for item in nest.body if isinstance(item, Nest))

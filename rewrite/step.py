@@ -101,10 +101,10 @@ def _argument(name: str, value: object) -> Argument:
 
 def step_from_text(text: str) -> Step:
     """The step in one line, as `str` writes it. Raises BadStep."""
-    strategy, *words = text.split()
-    if not words:
+    words = text.split()
+    if len(words) < 2:
         raise BadStep(f"{text!r} is no step: a strategy, a site and arguments, as in `loop_split 0 loop=0 factor=4`")
-    site, *given = words
+    strategy, site, *given = words
     return Step(strategy, _site_from_text(site), tuple(_argument_from_text(word) for word in given))
 
 

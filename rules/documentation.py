@@ -1,20 +1,20 @@
 """A strategy's docstring as data: one source for its documentation, its first test and its reasoning text.
 
-    One sentence that says what it does.
+One sentence that says what it does.
 
-    before::
+before::
 
-        (a small program: `# A f32[4,8] input` lines, then text)
+    (a small program: `# A f32[4,8] input` lines, then text)
 
-    step::
+step::
 
-        loop_split 0 loop=0 factor=4
+    loop_split 0 loop=0 factor=4
 
-    after::
+after::
 
-        (the program that the step makes of it)
+    (the program that the step makes of it)
 
-    When it is legal, and where it comes from.
+When it is legal, and where it comes from.
 """
 
 from __future__ import annotations

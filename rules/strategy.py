@@ -51,7 +51,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One condition of a step and what established it; ``detail`` is what a person or a re-check needs to follow it."""
+    """One condition of a step and what established it; ``detail`` is what a person or a re-check needs to follow it. ``field``
+    is an evaluation of both sides at random points of a prime field."""
 
     condition: str
     by: Literal["construction", "isl", "sympy", "field", "analysis"]

@@ -1,4 +1,4 @@
-"""Write the generated files anew: the table of diagnostics and the golden report on the reference programs.
+"""Write the golden files anew.
 
 python -m tests.renew
 """
@@ -8,18 +8,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from leir.diagnostic_codes import as_markdown
 from tests.test_leir.reference_programs import report
 
 ROOT = Path(__file__).parent.parent
-DIAGNOSTICS = ROOT / "docs" / "diagnostics.md"
 REFERENCE_CHECK = ROOT / "tests" / "golden" / "reference_check.json"
 
 
 def contents() -> dict[Path, str]:
     """What each generated file should hold."""
     return {
-        DIAGNOSTICS: as_markdown(),
         REFERENCE_CHECK: json.dumps(report(), indent=1, ensure_ascii=False) + "\n",
     }
 

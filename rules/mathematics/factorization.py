@@ -32,8 +32,8 @@ from rules.mathematics.shape import at, degree, has_infinity, paths_in, renumber
 from rules.mathematics.sums import Term, is_sum, product_of, sum_of, sums_in, terms_of
 from rules.strategy import Arguments, Proof, Proposal, Refusal, ScalarUnit
 
-# Limits, so that sympy cannot stall: beyond them a site is refused as `term-too-large`. They hold for every body of the 202 program
-# types; within them the slowest of 400 random polynomials took sympy 0.6 s on one core.
+# Limits, so that sympy cannot stall: what is beyond them is refused as `term-too-large`. Within them the slowest of 3,000 random
+# polynomials took sympy 0.1 s on one core; ten symbols and sixteen terms already took 2.7 s.
 MAX_NODES, MAX_DEGREE = 400, 400
 MAX_TERMS = 64
 MAX_HARD_TERMS, MAX_HARD_SYMBOLS, MAX_HARD_POWER = 12, 8, 4  # for a polynomial that is not evidently irreducible
@@ -123,27 +123,13 @@ def propose(unit: ScalarUnit, arguments: Arguments) -> Proposal | Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Two sides that are equal over the reals, over leaves numbered by first appearance. It is verified when it is made."""
+    """Two sides that are equal over the reals, over leaves numbered by first appearance; `verified` makes one."""
 
     before: Expr
     after: Term
 
-    def __post_init__(self) -> None:
-        """That a proof fails is a bug here or in sympy, so it is no refusal."""
-        from rules.sympy_bridge import difference_expands_to_zero
-
-        before, after = self.before, sum_of([self.after])
-        if not difference_expands_to_zero(before, after):
-            raise AssertionError(f"sympy does not confirm {before!r} == {after!r}")
-        if not field.agree(before, after, self.leaves):
-            raise AssertionError(f"modulo a prime, {before!r} != {after!r}")
-
-    @property
-    def leaves(self) -> int:
-        return 1 + max((e.axis for e in subexpressions(self.before) if isinstance(e, Index)), default=-1)
-
     def proofs(self, integers: bool) -> tuple[Proof, ...]:
-        names = [f"s{k}" for k in range(self.leaves)]
+        names = [f"s{k}" for k in range(_leaves(self.before))]
         before, after = print_expr(self.before, names), print_expr(sum_of([self.after]), names)
         proofs = [
             Proof("equal over the reals", "sympy", f"expand(({before})-({after}))==0"),
@@ -155,9 +141,24 @@ class Identity:
         return tuple(proofs)
 
     def too_large_for(self, dtype: str) -> int | float | None:
-        """A literal that is only on the right, and that the dtype cannot hold."""
+        """A literal that is only on the right, and that the dtype, or the text, cannot hold."""
         old = set(_literals(self.before))
-        return next((v for v in _literals(self.after.expr) if v not in old and v > LARGEST.get(dtype, inf)), None)
+        new = (v for v in _literals(self.after.expr) if v not in old)
+        return next((v for v in new if v > LARGEST.get(dtype, inf) or (isinstance(v, int) and v >= 2**63)), None)
+
+
+def verified(before: Expr, after: Term) -> Identity | Refusal:
+    """The identity, once both proofs hold. That one fails is a bug here or in sympy, hence an AssertionError and no refusal."""
+    from rules.sympy_bridge import difference_expands_to_zero
+
+    whole = sum_of([after])
+    if not field.is_defined(before, _leaves(before)):
+        return Refusal("needs-nonzero", "a divisor is zero whatever the inputs are")
+    if not difference_expands_to_zero(before, whole):
+        raise AssertionError(f"sympy does not confirm {before!r} == {whole!r}")
+    if not field.agree(before, whole, _leaves(before)):
+        raise AssertionError(f"modulo a prime, {before!r} != {whole!r}")
+    return Identity(before, after)
 
 
 # ------------------------------------------------------------------------------------------------------------------ factoring
@@ -195,7 +196,7 @@ def gathered(terms: tuple[Term, ...], integers: bool) -> Identity | Refusal | No
         if isinstance(product, Refusal):
             return product
         if product is not None:
-            return Identity(sum_of(terms), product)
+            return verified(sum_of(terms), product)
     return None
 
 
@@ -304,7 +305,7 @@ def spread(division: Expr) -> Identity | Refusal | None:
     if has_infinity(division.left):
         return Refusal("needs-finite", "the sum has an infinite constant")
     quotients = [Term(term.negative, _quotient(term.expr, division.right)) for term in terms_of(division.left)]
-    return Identity(division, Term(False, sum_of(quotients)))
+    return verified(division, Term(False, sum_of(quotients)))
 
 
 def _quotient(term: Expr, constant: Expr) -> Expr:
@@ -358,6 +359,11 @@ def _unwieldy(shape: Expr) -> str | None:
     if nodes > MAX_NODES:
         return f"the expression has {nodes} parts; at most {MAX_NODES} are looked at"
     return f"the expression has degree {power}; at most {MAX_DEGREE} is looked at" if power > MAX_DEGREE else None
+
+
+def _leaves(shape: Expr) -> int:
+    """How many numbers the leaves have."""
+    return 1 + max((e.axis for e in subexpressions(shape) if isinstance(e, Index)), default=-1)
 
 
 def _literals(expr: Expr) -> Iterator[int | float]:

@@ -39,6 +39,16 @@ def agree(before: Expr, after: Expr, leaves: int) -> bool:
     return True
 
 
+def is_defined(shape: Expr, leaves: int) -> bool:
+    """Whether no divisor is identically zero."""
+    rng = Random(61)
+    try:
+        value(shape, [rng.randrange(PRIME) for _ in range(leaves)])
+    except ZeroDivisionError:
+        return False
+    return True
+
+
 def value(shape: Expr, point: Sequence[int]) -> int:
     """The value of a shape modulo `PRIME`; ``point[k]`` is the value of leaf k.
 

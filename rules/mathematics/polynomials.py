@@ -140,7 +140,7 @@ class Writer:
         """The product as a signed term; None if a coefficient is no number that a literal can show exactly."""
         coefficient, polynomials = factors
         single = [0] * len(self.table.symbols)
-        sums: list[tuple[list[tuple[int, list[int]]], Expr, int]] = []
+        sums: list[tuple[list[tuple[int, list[int], Exponents]], Expr, int]] = []
         for polynomial, power in polynomials:
             if len(polynomial) == 1:
                 ((exponents, value),) = polynomial.items()
@@ -148,20 +148,17 @@ class Writer:
                 coefficient *= value**power
                 continue
             cofactor = self._cofactor(polynomials, polynomial)
-            ranked = self._ordered(polynomial, cofactor)
+            places = sorted((self._rank(e, cofactor), [-k for k in e], e) for e in polynomial)
+            ranked = [exponents for *_, exponents in places]
             if polynomial[ranked[0]] < 0:
                 polynomial = {e: -c for e, c in polynomial.items()}
                 coefficient *= (-1) ** power
             terms = [self._monomial(polynomial[e], e) for e in ranked]
             if None in terms:
                 return None
-            place = [(self._rank(e, cofactor), [-k for k in e]) for e in ranked]
-            sums.append((place, sum_of([t for t in terms if t]), power))
+            sums.append((places, sum_of([t for t in terms if t]), power))
         sums.sort(key=lambda entry: entry[0])
         return self._product(coefficient, tuple(single), [(expr, power) for _, expr, power in sums])
-
-    def _ordered(self, polynomial: Polynomial, cofactor: Polynomial) -> list[Exponents]:
-        return sorted(polynomial, key=lambda e: (self._rank(e, cofactor), [-k for k in e]))
 
     def _cofactor(self, polynomials: list[tuple[dict[Exponents, Fraction], int]], chosen: Polynomial) -> Polynomial:
         """The monomials of everything but one copy of ``chosen``."""

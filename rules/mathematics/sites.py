@@ -16,6 +16,7 @@ from leir.ir import (
     accumulation,
     children,
 )
+from leir.prescan import MAX_DEPTH
 from rules.mathematics.shape import is_arithmetic, replace
 from rules.strategy import Refusal, ScalarUnit
 
@@ -39,15 +40,21 @@ def put_back(equation: Equation, path: tuple[int, ...], new: Expr) -> Equation |
     """The equation with its subexpression at ``path`` replaced.
 
     Refused as ``init-changes`` if it would start or stop to read as an accumulation, or accumulate with another operator: the
-    text would then imply another initial value.
+    text would then imply another initial value. Refused as ``term-too-large`` if the text would be too deep to be read back.
     """
     changed = Equation(equation.target, replace(equation.value, path, new), equation.init)
+    if _depth(changed.value) >= MAX_DEPTH:
+        return Refusal("term-too-large", f"the right-hand side would have more than {MAX_DEPTH} operations inside one another")
     if changed.accumulates != equation.accumulates:
         before = f"accumulates with {equation.accumulates}" if equation.accumulates else "does not accumulate"
         after = f"would accumulate with {changed.accumulates}" if changed.accumulates else "would not accumulate"
         name = equation.target.tensor.name
         return Refusal("init-changes", f"the equation of {name} {before}, and {after} afterwards")
     return changed
+
+
+def _depth(expr: Expr) -> int:
+    return 1 + max(map(_depth, children(expr)), default=0)
 
 
 def _sites(expr: Expr, path: tuple[int, ...], dtype: str, inside: bool) -> Iterator[tuple[tuple[int, ...], Expr, str]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from leir.digits import whole
-from leir.ir import Access, Binary, Call, Equation, Expr, Index, Int, Loop, Real, Tensor
+from leir.ir import Access, Binary, Call, Equation, Expr, Index, Int, Loop, Real, Role, Tensor
 from tests.illegal.case import INTEGER, ONE, TWO, Case, access, loops, nest, reads, replaced, role_of, with_subscript
 
 Broken = Case | None
@@ -131,6 +131,12 @@ def tensor_scopes(rng: Random) -> Broken:
 
 def rank_mismatch(rng: Random) -> Broken:
     case = Case.random(rng)
+    if rng.random() < 0.3:
+        others = [s for s in case.sites() if any(t.name == s.name and t.path != s.path for t in case.sites())]
+        if others:  # two writers of different rank
+            site = rng.choice(others)
+            target = site.equation.target
+            return case.mapped(lambda a: Access(a.tensor, (*a.subscripts, Int(0))) if a is target else a, site.path)
     if rng.random() < 0.5:
         return _edit_read(case, rng, lambda a: Access(a.tensor, a.subscripts[1:]), rank=1)
     return _edit_read(case, rng, lambda a: Access(a.tensor, (*a.subscripts, Int(0))))
@@ -140,7 +146,7 @@ def write_to_input(rng: Random) -> Broken:
     case = Case.random(rng)
     tensors = case.signature.tensors
     if rng.random() < 0.5:
-        role = rng.choice(("input", "param", "constant"))
+        role: Role = rng.choice(("input", "param", "constant"))
         return case.with_known(*(role_of(t, role) if t.role == "output" else t for t in tensors))
     known = rng.choice([t for t in tensors if t.role != "output"])
     schedule = loops(*(("L", name, n) for name, n in zip("acd", known.shape, strict=False)))

@@ -199,9 +199,9 @@ def carried_dependence(rng: Random) -> Broken:
             places += [(site, axis, "P"), (site, axis, "V")]
         for found, _ in reads(site):
             if found.tensor is site.equation.target.tensor and site.equation.target.subscripts == _whole(site):
-                axis = next((k for k, sub in enumerate(found.subscripts) if sub is not Index(k)), None)
-                if axis is not None:  # the outermost loop along which it looks back or ahead carries it
-                    places += [(site, axis, "P"), (site, axis, "V"), (site, axis, "B")]
+                moved = [k for k, sub in enumerate(found.subscripts) if sub is not Index(k)]
+                if moved:  # the outermost loop along which it looks back or ahead carries it
+                    places += [(site, moved[0], "P"), (site, moved[0], "V"), (site, moved[0], "B")]
     if not places:
         return None
     site, axis, kind = rng.choice(places)

@@ -21,7 +21,7 @@ def reference_programs() -> Iterator[tuple[Signature, str]]:
     """Signature and text of every program, in the order of the file."""
     for line in SAMPLE.read_text(encoding="utf-8").splitlines():
         row: dict[str, Any] = json.loads(line)
-        known = (Known(t["name"], DTYPE_NAMES[t["dtype"]], tuple(t["shape"]), t["role"], t.get("range")) for t in row["tensors"])
+        known = (Known(t["name"], DTYPE_NAMES[t["dtype"]], tuple(t["shape"]), t["role"]) for t in row["tensors"])
         yield Signature(row["name"], tuple(known)), row["leir"]
 
 

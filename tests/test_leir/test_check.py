@@ -12,7 +12,6 @@ from leir.lift import make_program
 from leir.parser import parse_nests
 from leir.repair import import_text
 from leir.syntax_error import LeirSyntaxError
-from tests.renew import DIAGNOSTICS, contents
 
 A = Known("A", "f32", (4,), "input")
 C = Known("C", "f32", (4,), "output")
@@ -31,11 +30,6 @@ def one(text: str, *tensors: Known, target: str = "any") -> Diagnostic:
 
 
 # ------------------------------------------------------------------------------------------------------------- the table of codes
-
-
-def test_the_documentation_is_up_to_date() -> None:
-    """`python -m tests.renew` writes it anew."""
-    assert DIAGNOSTICS.read_text(encoding="utf-8") == contents()[DIAGNOSTICS]
 
 
 @pytest.mark.parametrize("code", [code for code, info in CODES.items() if not info.refused])

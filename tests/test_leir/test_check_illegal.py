@@ -29,7 +29,7 @@ def test_broken_programs_are_diagnosed(code: str) -> None:
         found = check_flat(case.signature, case.nests, target=case.target)
         assert code in {d.code for d in found}, (case.signature.tensors, print_nests(case.nests), [str(d) for d in found])
         diagnosed += 1
-        if k % 20 == 0:  # in normal form it is the same program, and no fault keeps it from being made
+        if k % 10 == 0:  # in normal form it is the same program, and no fault keeps it from being made
             assert check(make_program(case.signature, case.nests), target=case.target) == found
     print(f"{code}: {diagnosed} diagnosed")
     assert diagnosed >= COUNT

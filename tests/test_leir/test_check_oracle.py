@@ -85,6 +85,21 @@ def test_legal_means_that_the_interpreter_runs() -> None:
     assert min(seen[True], seen[False]) >= 100
 
 
+def test_what_is_shown_to_be_legal_runs_whatever_the_data() -> None:
+    """With gathers and guards that read data. A read that the checker refuses may be one that these inputs never make."""
+    options = Options(transcendental=False, expressions=3, extents=(1, 2, 3, 4), recurrences=2)
+    seen: Counter[bool] = Counter()
+    for seed in range(400):
+        case = random_case(Random(2000 + seed), options, 2)
+        legal = not any(d.severity == "error" for d in check_flat(case.signature, case.nests))
+        if legal:
+            program = make_program(case.signature, case.nests)
+            interpret(program, random_inputs(program, seed), walk="points")
+        seen[legal] += 1
+    print(dict(seen))
+    assert min(seen[True], seen[False]) >= 100
+
+
 def test_dependences_of_parallel_loops_are_exact() -> None:
     options = Options(gathers=False, transcendental=False, expressions=2, extents=(1, 2, 3), recurrences=3, kinds=False)
     seen: Counter[str] = Counter()

@@ -80,3 +80,15 @@ def test_the_bound_holds_and_is_not_wide(dtype: str) -> None:
     assert share.max() <= 1
     assert dtype == "f64" or share.max() > 0.05  # f64 against itself: no error at all
     assert np.all(limit <= 64 * UNIT_ROUNDOFF[dtype] * reference)
+
+
+def test_a_mask_of_minus_infinity_costs_nothing() -> None:
+    text = "L^{2}_{a=0}[E^F_{a}=if_then_else(a<1,-inf,A^F_{a});M^F=max(M^F,A^F_{a});];L^{2}_{a=0}[D^F_{a}=exp(E^F_{a}-M^F);];"
+    got = bound("A F[2]; D F[2] output", text, {"A": np.array([1, 2], np.float32)})
+    assert got[0] < 1e-40
+    assert got[1] < 1e-6
+
+
+def test_a_square_of_nearly_nothing_has_a_bound() -> None:
+    got = bound("A F[1]; D F[1] output", "[E^F_{0}=A^F_{0}*3-A^F_{0}*3;D^F_{0}=E^F_{0}**2;];", {"A": np.array([0.1], np.float32)})
+    assert got < 1e-14

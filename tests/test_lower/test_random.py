@@ -16,7 +16,7 @@ from lower.error_bound import error_bounds
 from tests.generators import Options, random_program
 
 FLOATS = ("f16", "bf16", "f32", "f64")
-PER_DTYPE = 30
+PER_DTYPE = 20
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

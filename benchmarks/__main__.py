@@ -1,0 +1,42 @@
+"""`make bench`: every table, or those named on the command line (``python -m benchmarks text steps``)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from benchmarks import checked, startup, steps, text
+from benchmarks.measure import Row
+
+TABLES = {
+    "startup": (startup.rows, "Start-up, each in a fresh process (medians)"),
+    "text": (text.rows, "Text and normal form, on the 60 reference programs"),
+    "steps": (steps.rows, "Legality and enumeration"),
+    "checked": (checked.rows, "Steps built and checked by execution"),
+}
+
+
+def main() -> None:
+    """Measure and print; with ``--json`` one object per table."""
+    arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
+    arguments.add_argument("tables", nargs="*", choices=[*TABLES, []], help="which tables (default: all)")
+    arguments.add_argument("--json", action="store_true", help="one JSON object per table")
+    given = arguments.parse_args()
+    for name in given.tables or TABLES:
+        measure, title = TABLES[name]
+        show(name, title, measure(), given.json)
+
+
+def show(name: str, title: str, rows: list[Row], as_json: bool) -> None:
+    if as_json:
+        print(
+            json.dumps({"table": name, "rows": [{"name": r.name, "value": r.value, "unit": r.unit, "note": r.note} for r in rows]})
+        )
+        return
+    print(f"\n{title}")
+    for row in rows:
+        print(f"  {row.name:44} {row.value:12,.1f} {row.unit:12} {row.note}")
+
+
+if __name__ == "__main__":
+    main()
