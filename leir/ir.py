@@ -56,6 +56,8 @@ else:
     class Interned(type):
         """Hash-consing: a constructor call returns the one live node with these fields."""
 
+        literal = None  # the only type that a literal's value may have
+
         def __init__(cls, *args: Any) -> None:
             super().__init__(*args)
             cls._live = WeakValueDictionary()
@@ -64,6 +66,8 @@ else:
             if len(args) < len(cls.__dataclass_fields__):
                 missing = fields(cls)[len(args) :]
                 args += tuple(kwargs[f.name] if f.name in kwargs or f.default is MISSING else f.default for f in missing)
+            if cls.literal is not None and type(args[0]) is not cls.literal:  # 1, 1.0 and True are equal, and not the same text
+                raise TypeError(f"{cls.__name__}({args[0]!r}): the value is a {cls.literal.__name__}")
             node = cls._live.get(args)
             if node is None:
                 node = super().__call__(*args)
@@ -101,6 +105,10 @@ class Real(Expr):
     """A literal with a point or an exponent, or ``inf``; never negative, never NaN."""
 
     value: float
+
+
+if not TYPE_CHECKING:
+    Int.literal, Real.literal = int, float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

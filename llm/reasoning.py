@@ -24,6 +24,7 @@ _BY = {
     "construction": "by construction",
     "isl": "by exact integer set computation",
     "sympy": "by computer algebra",
+    "field": "by evaluation at random points of a large prime field",
     "analysis": "by analysis of the program",
 }
 

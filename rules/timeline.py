@@ -7,14 +7,14 @@ anonymous nests, and the many schedules of a search that differ in names or GPU 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Literal
 
 from leir.ir import FLOAT_DTYPES, Digit, Loop, Nest
-from leir.polyhedral import Level, Map, OverBudgetError, compare, ordered, within_budget
+from leir.polyhedral import Level, OverBudgetError, compare, ordered, within_budget
 from rules.dependence import Clash, Conflict, Piece, Signs, Undecided, all_pieces, clash_in, conflicts, direction, piece, skeleton
 
 
@@ -39,10 +39,9 @@ class Violation:
 @dataclass(frozen=True, slots=True, eq=False)
 class Order:
     """The new loops keep what must be kept. ``reassociates``: some element's accumulation runs in another order than before, and
-    rounding can show it. ``asked``: how many questions went to isl."""
+    rounding can show it."""
 
     reassociates: bool
-    asked: int
 
 
 @lru_cache(maxsize=50_000)
@@ -65,7 +64,7 @@ def compare_orders(old: Nest, new: Nest) -> Order | Violation | Undecided:
 def _compare_orders(old: Nest, new: Nest) -> Order | Violation | Undecided:
     body = skeleton(new)
     assert body is skeleton(old), "a schedule leaves the body alone"
-    reassociates, asked = False, 0
+    reassociates = False
     for conflict in conflicts(body):
         question = _Question(conflict, loops_around(old, conflict.common), loops_around(new, conflict.common))
         try:
@@ -75,8 +74,7 @@ def _compare_orders(old: Nest, new: Nest) -> Order | Violation | Undecided:
             reassociates = reassociates or question.reassociates()
         except OverBudgetError:
             return Undecided(conflict.tensor)
-        asked += question.asked
-    return Order(reassociates, asked)
+    return Order(reassociates)
 
 
 def loops_around(expression: Nest, path: tuple[int, ...]) -> tuple[Placed, ...]:
@@ -95,7 +93,6 @@ class _Question:
     conflict: Conflict
     old: Sequence[Placed]
     new: Sequence[Placed]
-    asked: int = 0
 
     @property
     def extents(self) -> tuple[int, ...]:
@@ -105,11 +102,11 @@ class _Question:
         if not self.conflict.hard and all(placed.loop.kind == "L" for placed in self.new):
             return None
         if self.conflict.signs is None:
-            return self.by_isl(all_pieces(self.conflict))
+            return self.by_isl(lambda: all_pieces(self.conflict))
         for signs in self.conflict.signs:
             outcomes = list(partings(signs, self.new, self.extents))
             if any(self.wrong(o, direction(signs)) for o in outcomes):
-                found = self.by_isl((piece(self.conflict, signs),))
+                found = self.by_isl(lambda signs=signs: (piece(self.conflict, signs),))  # type: ignore[misc]
                 if found is not None:
                     return found
                 assert len(outcomes) > 1, "a sign vector that is decided outright has a pair"
@@ -124,10 +121,9 @@ class _Question:
         private = scope == "l" or (scope == "s" and outcome.loop.name == "b")
         return not (outcome.loop.kind == "B" and private)
 
-    def by_isl(self, pieces: Sequence[Piece]) -> Violation | None:
+    def by_isl(self, pieces: Callable[[], Sequence[Piece]]) -> Violation | None:
         """The first violation, level by level, among pairs of known reference order."""
-        self.asked += 1
-        found: Violation | None = within_budget(lambda: self.search(pieces))
+        found: Violation | None = within_budget(lambda: self.search(pieces()))
         return found
 
     def search(self, pieces: Sequence[Piece]) -> Violation | None:
@@ -157,25 +153,25 @@ class _Question:
         if [p.loop.digits for p in self.old] == [p.loop.digits for p in self.new]:
             return False
         if self.conflict.signs is None:
-            return any(self.swapped(part.pairs) for part in all_pieces(self.conflict))
+            return any(self.swapped(part) for part in within_budget(lambda: all_pieces(self.conflict)))
         for signs in self.conflict.signs:
             before = {o.direction for o in partings(signs, self.old, self.extents)}
             after = {o.direction for o in partings(signs, self.new, self.extents)}
             if len(before) == len(after) == 1:
                 if before != after:
                     return True
-            elif self.swapped(piece(self.conflict, signs).pairs):
+            elif self.swapped(piece(self.conflict, signs)):
                 return True
         return False
 
-    def swapped(self, pairs: Map) -> bool:
+    def swapped(self, part: Piece) -> bool:
+        """Whether some pair stands in one order under the old loops and in the other under the new."""
         s, t = self.conflict.source, self.conflict.sink
         old, new = [as_level(p.loop) for p in self.old], [as_level(p.loop) for p in self.new]
-        self.asked += 1
         for before, after in (("<", ">"), (">", "<")):
             answer = within_budget(
                 lambda before=before, after=after: any(
-                    ordered(part, s, new, t, new, after) for part in ordered(pairs, s, old, t, old, before)
+                    ordered(kept, s, new, t, new, after) for kept in ordered(part.pairs, s, old, t, old, before)
                 )
             )
             if answer:

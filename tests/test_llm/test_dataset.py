@@ -109,7 +109,7 @@ def test_only_steps_that_execution_found_equal_become_rows() -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("{", "not JSON"), ("[]", "format version is None"), ('{"rows_version": 7}', "format version is 7, and this LEIR reads version 1")],
+    [("{", "not JSON"), ("[]", "version is None"), ('{"rows_version": 7}', "version is 7, and this LEIR reads version 1")],
 )
 def test_a_file_that_is_no_row_file_is_refused_by_line(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "rows.jsonl"
