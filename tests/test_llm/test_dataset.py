@@ -43,7 +43,7 @@ def test_a_row_can_be_replayed_from_what_it_holds(verifier: Verifier, tmp_path: 
     entries = list(read_rows(path))
     assert len(entries) == account.rows == sum(account.by_strategy.values())
     assert not account.left_out, account.reasons
-    assert {e["strategy"] for e in entries} == {"loop_split", "loop_reorder", "loop_binding", "operator_fusion", "factorization"}
+    assert {e["strategy"] for e in entries} >= {"loop_split", "loop_reorder", "loop_binding", "operator_fusion", "factorization"}
     for entry in entries:
         before, after = from_json(entry["program"]), from_json(entry["result"])
         certificate = certificate_from_json(entry["certificate"])
