@@ -6,8 +6,10 @@ each accumulating equation; rewrites carry it. `derive` on a program whose nests
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 from leir.ir import Equation, Index, Int, Item, Nest, Signature
 from leir.polyhedral import (
@@ -30,21 +32,66 @@ def derive(signature: Signature, nests: tuple[Nest, ...]) -> tuple[Nest, ...]:
 
     Where isl runs over its budget, an equation initialises all or nothing: nothing if an earlier expression writes the tensor.
     """
-    writers: dict[str, list[Statement]] = defaultdict(list)
-    for statement in statements(nests):
-        writers[statement.equation.target.tensor.name].append(statement)
+    count = Counter(write.name for nest in nests for write in _writes(nest))
     inputs = {t.name for t in signature.inputs}
+    shared: dict[str, list[Statement]] = defaultdict(list)
+    for number, nest in enumerate(nests):
+        if any(count[write.name] > 1 for write in _writes(nest)):
+            for statement in _statements(nest, number):
+                shared[statement.equation.target.tensor.name].append(statement)
+    return tuple(_derived(nest, number, inputs, count, shared) for number, nest in enumerate(nests))
+
+
+def _derived(nest: Nest, number: int, inputs: set[str], count: Counter[str], shared: dict[str, list[Statement]]) -> Nest:
     found: dict[tuple[int, ...], str | None] = {}
-    for name, group in writers.items():
-        for statement in group:
-            if statement.equation.accumulates and name not in inputs:
-                found[statement.path] = first_writes(statement, group)
-    return tuple(_with_init(nest, (k,), found) for k, nest in enumerate(nests))  # type: ignore[misc]
+    for write in _writes(nest):
+        if not write.accumulates or write.name in inputs:
+            found[write.path] = None
+        elif count[write.name] == 1:
+            found[write.path] = "all"
+        else:
+            group = shared[write.name]
+            found[write.path] = first_writes(next(s for s in group if s.path == (number, *write.path)), group)
+    if all(found[write.path] == write.init for write in _writes(nest)):
+        return nest
+    changed = _with_init(nest, (), found)
+    assert isinstance(changed, Nest)
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """An equation of a nest: its item path, its target's name, whether it accumulates, and the `init` that it carries."""
+
+    path: tuple[int, ...]
+    name: str
+    accumulates: bool
+    init: str | None
+
+
+@lru_cache(maxsize=100_000)
+def _writes(nest: Nest) -> tuple[_Write, ...]:
+    found: list[_Write] = []
+
+    def visit(item: Item, path: tuple[int, ...]) -> None:
+        if isinstance(item, Equation):
+            found.append(_Write(path, item.target.tensor.name, item.accumulates is not None, item.init))
+        else:
+            for number, child in enumerate(item.body):
+                visit(child, (*path, number))
+
+    visit(nest, ())
+    return tuple(found)
+
+
+@lru_cache(maxsize=50_000)
+def _statements(nest: Nest, number: int) -> tuple[Statement, ...]:
+    return tuple(statements((nest,), first=number))
 
 
 def _with_init(item: Item, path: tuple[int, ...], found: dict[tuple[int, ...], str | None]) -> Item:
     if isinstance(item, Equation):
-        return Equation(item.target, item.value, found.get(path))
+        return Equation(item.target, item.value, found[path])
     return Nest(item.axes, item.schedule, tuple(_with_init(child, (*path, k), found) for k, child in enumerate(item.body)))
 
 

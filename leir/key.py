@@ -34,21 +34,22 @@ from leir.lift import flatten
 
 def key(program: Program) -> str:
     """The key: 32 hexadecimal digits, the same in every process and on every machine."""
-    digest = blake2b(digest_size=16)
-    digest.update(_signature_text(program.signature).encode())
-    names = _Names(program.signature)
+    names = {t.name: t.name for t in program.signature.tensors}
+    temporaries = 0
     flat = [flatten(nest) for nest in program.nests]
     for nest in flat:
-        for equation in equations(nest):
-            names.number(equation.target.tensor)
+        for target in _targets(nest):
+            if target not in names:
+                names[target] = f"%{temporaries}"
+                temporaries += 1
+    parts = [_signature_text(program.signature)]
     for nest in flat:
         template = _nest_template(nest)
         if template is None:
-            template = _template(nest, _Holes(names.number))
-        text, tensors = template
-        digest.update(text.encode())
-        digest.update(",".join(names.number(tensor) for tensor in tensors).encode())
-    return digest.hexdigest()
+            template = _template(nest, _Holes(lambda tensor: names.get(tensor.name, tensor.name)))
+        parts.append(template[0])
+        parts.append(",".join([names.get(name, "?") for name in template[1]]))  # nobody writes "?": a fault, not a program
+    return blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=10_000)
@@ -56,17 +57,10 @@ def _signature_text(signature: Signature) -> str:
     return ";".join(f"{t.name} {t.dtype} {t.shape} {t.role} {t.range}" for t in signature.tensors)
 
 
-class _Names:
-    """Temporaries numbered by their first write, known tensors by name."""
-
-    def __init__(self, signature: Signature) -> None:
-        self.known = {t.name for t in signature.tensors}
-        self.temporaries: dict[str, int] = {}
-
-    def number(self, tensor: Tensor) -> str:
-        if tensor.name in self.known:
-            return tensor.name
-        return f"%{self.temporaries.setdefault(tensor.name, len(self.temporaries))}"
+@lru_cache(maxsize=100_000)
+def _targets(nest: Nest) -> tuple[str, ...]:
+    """The names of the tensors that a nest writes, by first write."""
+    return tuple(dict.fromkeys(equation.target.tensor.name for equation in equations(nest)))
 
 
 class _Holes:
@@ -80,16 +74,17 @@ class _Holes:
 
 
 @lru_cache(maxsize=100_000)
-def _nest_template(nest: Nest) -> tuple[str, tuple[Tensor, ...]] | None:
-    """The nest's text with loops named by depth and tensors by holes, and what fills the holes; None if names decide the order."""
+def _nest_template(nest: Nest) -> tuple[str, tuple[str, ...]] | None:
+    """The digest of the nest's text with loops named by depth and tensors by holes, and the names that fill the holes; None if the
+    names of temporaries decide the order of terms."""
     holes = _Holes()
     template = _template(nest, holes)
     return None if holes.tied else template
 
 
-def _template(nest: Nest, holes: _Holes) -> tuple[str, tuple[Tensor, ...]]:
+def _template(nest: Nest, holes: _Holes) -> tuple[str, tuple[str, ...]]:
     text = _item(nest, holes)
-    return text, tuple(holes.tensors)
+    return blake2b(text.encode(), digest_size=16).hexdigest(), tuple(tensor.name for tensor in holes.tensors)
 
 
 def _item(item: Item, holes: _Holes) -> str:
