@@ -82,9 +82,10 @@ def register_build() -> None:
     from tvm.s_tir.transform import RemoveWeightLayoutRewriteBlock
     from tvm_ffi import register_global_func
 
-    @register_global_func("leir.metaschedule_build", override=True)
-    def _build(module: Any, target: Any, _parameters: Any) -> Any:
+    def build(module: Any, target: Any, _parameters: Any) -> Any:
         return tvm.tirx.build(RemoveWeightLayoutRewriteBlock(skip_tensor_rewrite=True)(module), target=target)
+
+    register_global_func("leir.metaschedule_build", build, override=True)
 
 
 def _module(name: str) -> Any:

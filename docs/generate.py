@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from leir.diagnostic_codes import as_markdown as diagnostics
+from leir.checker.codes import as_markdown as diagnostics
 
 HERE = Path(__file__).resolve().parent
 

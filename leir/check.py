@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 from leir.checker.bounds import check_bounds, check_index_arithmetic
 from leir.checker.carried import check_carried
+from leir.checker.codes import Target
 from leir.checker.defined import check_defined, check_outputs
 from leir.checker.facts import Facts, Positions
 from leir.checker.kernels import check_kernels, check_shared_memory, check_vectors
 from leir.checker.scopes import check_scopes
 from leir.checker.structure import check_names, check_signature, check_tensors
 from leir.checker.types import check_types
-from leir.diagnostic_codes import Target
 from leir.diagnostics import Diagnostic, has_errors, order
 from leir.ir import Nest, Program, Signature
 from leir.lift import flatten_program

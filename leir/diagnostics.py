@@ -1,6 +1,6 @@
 """What the checker says: one type of diagnostic, and the places it points at.
 
-The table of all codes is `leir.diagnostic_codes.CODES`; a diagnostic is made from its entry there with `diagnose`.
+The table of all codes is `leir.checker.codes.CODES`; a diagnostic is made from its entry there with `diagnose`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from leir.diagnostic_codes import CODES, CodeInfo, Severity
+from leir.checker.codes import CODES, CodeInfo, Severity
 
 __all__ = ["CODES", "CodeInfo", "Diagnostic", "Place", "Severity", "Witness", "diagnose", "has_errors"]
 

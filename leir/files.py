@@ -21,8 +21,8 @@ from typing import Any, NoReturn, cast
 from leir.ir import DTYPES, INT_DTYPES, ROLES, Known, Program, Role, Signature
 from leir.names import tensor_name_problem
 from leir.parser import MAX_EXTENT, MAX_INT, parse
-from leir.prescan import MAX_CHARACTERS
 from leir.printer import print_program
+from leir.syntax.prescan import MAX_CHARACTERS
 
 FORMAT_VERSION = 1
 MAX_BYTES = 2 * MAX_CHARACTERS

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leir import scalars
-from leir.interpret_points import walk_points
-from leir.interpret_state import Buffer, InterpretError, Mode, prepare, storage
-from leir.interpret_vector import walk_vector
+from leir.interpreter.points import walk_points
+from leir.interpreter.state import Buffer, InterpretError, Mode, prepare, storage
+from leir.interpreter.vector import walk_vector
 from leir.ir import INT_DTYPES, Known, Loop, Nest, Program, Signature
 from leir.lift import flatten, flatten_program
 from leir.shapes import ShapeError, temporary_shapes, walk_equations

@@ -1,8 +1,8 @@
 """From LEIR text to flat nests.
 
-The text is scanned for hostile sizes (`leir.prescan`), then one LALR pass (lark, `grammar.lark`, compiled once) builds the nests as
-it reduces: loops reduce before the body that they enclose, so indices become axis numbers at once. Every fault in the text is a
-LeirSyntaxError.
+The text is scanned for hostile sizes (`leir.syntax.prescan`), then one LALR pass (lark, `syntax/grammar.lark`, compiled once) builds
+the nests as it reduces: loops reduce before the body that they enclose, so indices become axis numbers at once. Every fault in the
+text is a LeirSyntaxError.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, cast
 
 from lark import Lark, Token, UnexpectedInput, UnexpectedToken
 
-from leir.expected import describe_expected
 from leir.ir import (
     CALL_ARITY,
     DTYPES,
@@ -46,9 +45,10 @@ from leir.ir import (
 )
 from leir.lift import make_program
 from leir.names import index_name_problem, tensor_name_problem
-from leir.prescan import MAX_DEPTH, MAX_LOOPS, prescan
-from leir.spans import SpanTable, Starts
-from leir.syntax_error import LeirSyntaxError, quoted
+from leir.syntax.expected import describe_expected
+from leir.syntax.prescan import MAX_DEPTH, MAX_LOOPS, prescan
+from leir.syntax.spans import SpanTable, Starts
+from leir.syntax.syntax_error import LeirSyntaxError, quoted
 
 __all__ = ["LeirSyntaxError", "Parsed", "SpanTable", "parse", "parse_nests"]
 
@@ -89,7 +89,7 @@ _LOCK = Lock()  # lark binds the builder when it compiles the grammar, so parses
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[Lark, _Builder]:
     builder = _Builder()
-    grammar = files("leir").joinpath("grammar.lark").read_text(encoding="utf-8")
+    grammar = files("leir.syntax").joinpath("grammar.lark").read_text(encoding="utf-8")
     options: dict[str, Any] = {"parser": "lalr", "lexer": "contextual", "start": "program", "maybe_placeholders": False}
     return Lark(grammar, transformer=builder, **options), builder
 

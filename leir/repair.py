@@ -41,7 +41,7 @@ from leir.ir import (
 from leir.lift import make_program
 from leir.names import fresh_index
 from leir.parser import parse_nests
-from leir.spans import Position, SpanTable
+from leir.syntax.spans import Position, SpanTable
 
 Path = tuple[int, ...]
 Casts = Mapping[Path, str]

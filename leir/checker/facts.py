@@ -14,7 +14,7 @@ from leir.ir import Access, Binary, Digit, Equation, Expr, Index, Int, Item, Kno
 from leir.polyhedral import Statement, Touch, statements
 from leir.printer import print_expr
 from leir.shapes import Interval, ShapeError, interval
-from leir.spans import Position
+from leir.syntax.spans import Position
 
 ITEM_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "f64": 8, "i8": 1, "i32": 4, "i64": 8, "bool": 1}
 
@@ -81,7 +81,7 @@ class TensorUse:
 
 
 class Positions(Protocol):
-    """Where the parts of the text stand, as (line, column) from 1; `leir.spans.SpanTable` is one."""
+    """Where the parts of the text stand, as (line, column) from 1; `leir.syntax.spans.SpanTable` is one."""
 
     def item(self, path: Sequence[int]) -> Position:
         """The start of an item."""

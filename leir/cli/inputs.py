@@ -12,7 +12,7 @@ from leir.cli.report import BadInput
 
 if TYPE_CHECKING:
     from leir.ir import Program
-    from leir.spans import SpanTable
+    from leir.syntax.spans import SpanTable
 
 ProgramFile = Annotated[Path, typer.Argument(metavar="FILE", help="A program: .leir or .json.")]
 OutputFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there instead of the terminal.")]
@@ -39,7 +39,7 @@ def write_text(path: Path, text: str) -> None:
 def load_program(path: Path) -> Program:
     """The program in a file. Raises BadInput where it cannot be read."""
     from leir.files import FileFormatError, load
-    from leir.syntax_error import LeirSyntaxError
+    from leir.syntax.syntax_error import LeirSyntaxError
 
     try:
         return load(path)

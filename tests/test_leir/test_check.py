@@ -11,7 +11,7 @@ from leir.ir import Known, Signature
 from leir.lift import make_program
 from leir.parser import parse_nests
 from leir.repair import import_text
-from leir.syntax_error import LeirSyntaxError
+from leir.syntax.syntax_error import LeirSyntaxError
 
 A = Known("A", "f32", (4,), "input")
 C = Known("C", "f32", (4,), "output")

@@ -12,8 +12,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from leir import interpret_vector
 from leir.interpret import InterpretError, Mode, Walk, bits, interpret, run_flat
+from leir.interpreter import vector
 from leir.ir import Known, Loop, Nest, Program, Signature
 from leir.lift import make_program
 from leir.parser import parse_nests
@@ -65,8 +65,8 @@ def test_walks_refuse_the_same_programs(program: FlatProgram) -> None:
 @given(flat_programs())
 def test_blocks_do_not_show(points: int, program: FlatProgram) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interpret_vector, "POINTS_AT_ONCE", points)
-        patch.setattr(interpret_vector, "_SHORT_ROW", points % 2 * 256)
+        patch.setattr(vector, "POINTS_AT_ONCE", points)
+        patch.setattr(vector, "_SHORT_ROW", points % 2 * 256)
         assert assert_walks_agree(program)
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from leir.names import index_names
 from leir.parser import LeirSyntaxError, parse_nests
-from leir.prescan import MAX_BRACKETS, MAX_CHARACTERS, MAX_DEPTH, MAX_NESTS, prescan
 from leir.printer import print_nests
+from leir.syntax.prescan import MAX_BRACKETS, MAX_CHARACTERS, MAX_DEPTH, MAX_NESTS, prescan
 
 MILLION = 1_000_000
 HEAD = "[D^{f32,g}="

@@ -36,6 +36,7 @@ COMMAND_LINE = "leir.cli"
 ADAPTERS: Mapping[str, tuple[str, ...]] = {
     "egglog": ("rewrite.egraph*",),
     "islpy": ("leir.polyhedral",),
+    "matplotlib": ("llm.search.plot",),
     "pyarrow": ("llm.rows",),
     "sympy": ("rules.sympy_bridge",),
     "torch": ("leir.import_torch*",),
@@ -45,7 +46,7 @@ ADAPTERS: Mapping[str, tuple[str, ...]] = {
 }
 
 # Libraries that load only where they are used.
-HEAVY = frozenset({"egglog", "pyarrow", "sympy", "torch", "transformers", "tvm", "tvm_ffi"})
+HEAVY = frozenset({"egglog", "matplotlib", "pyarrow", "sympy", "torch", "transformers", "tvm", "tvm_ffi"})
 
 # Entry points that must stay cheap: every package, the command line, and what `leir show` goes through.
 LIGHT = (*PACKAGES, "leir.cli*", "leir.doctor", "leir.files", "leir.parser", "leir.printer", "leir.check", "leir.diff", "leir.key")

@@ -402,7 +402,7 @@ def as_markdown() -> str:
         "# Diagnostics",
         "",
         "Every code that `leir check` and the import of text report. Written by `make docs` from",
-        "`leir/diagnostic_codes.py`; do not edit.",
+        "`leir/checker/codes.py`; do not edit.",
     ]
     for title, group in _ABOUT:
         lines += ["", f"## {title}"]

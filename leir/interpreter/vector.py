@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from leir import scalars
 from leir.elaborate import Apply, Typed
-from leir.interpret_axes import axes_of, independent_axes
-from leir.interpret_compile import Closure, Compiler
-from leir.interpret_frames import Frame, blocks
-from leir.interpret_state import PreparedEquation, PreparedNest, Store
+from leir.interpreter.axes import axes_of, independent_axes
+from leir.interpreter.compile import Closure, Compiler
+from leir.interpreter.frames import Frame, blocks
+from leir.interpreter.state import PreparedEquation, PreparedNest, Store
 
 POINTS_AT_ONCE = 1 << 18
 """Points that one frame holds at most: what keeps intermediate arrays in cache and memory bounded."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from leir.syntax_error import LeirSyntaxError, position, quoted
+from leir.syntax.syntax_error import LeirSyntaxError, position, quoted
 
 MAX_CHARACTERS = 4 * 1024 * 1024
 MAX_EQUATION = 64 * 1024

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from leir import scalars
 from leir.elaborate import Apply, Const, IndexValue, Load, Typed
-from leir.interpret_state import PreparedEquation, PreparedNest, Store
+from leir.interpreter.state import PreparedEquation, PreparedNest, Store
 from leir.ir import Access, Binary, Expr, Index, Int, Unary
 
 Point: TypeAlias = tuple[int, ...]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from leir.interpret_state import PreparedEquation, PreparedNest
+from leir.interpreter.state import PreparedEquation, PreparedNest
 from leir.ir import Binary, Expr, Index, Int, Unary, is_index_arithmetic, subexpressions
 
 _LARGEST_TABLE = 1 << 23

@@ -14,9 +14,9 @@ import numpy as np
 
 from leir import scalars
 from leir.elaborate import Apply, Const, IndexValue, Load, Typed
-from leir.interpret_axes import axes_of
-from leir.interpret_frames import Frame, Selection, at
-from leir.interpret_state import PreparedEquation, Store, in_bounds
+from leir.interpreter.axes import axes_of
+from leir.interpreter.frames import Frame, Selection, at
+from leir.interpreter.state import PreparedEquation, Store, in_bounds
 from leir.ir import Access, Binary, Expr, Index, Int, Unary
 
 Closure: TypeAlias = Callable[[Frame], Any]
