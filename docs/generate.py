@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from docs.strategy_page import as_markdown as strategies
 from leir.checker.codes import as_markdown as diagnostics
 
 HERE = Path(__file__).resolve().parent
 
-PAGES: Mapping[str, Callable[[], str]] = {"diagnostics.md": diagnostics}
+PAGES: Mapping[str, Callable[[], str]] = {"diagnostics.md": diagnostics, "strategies.md": strategies}
 
 
 def main() -> None:

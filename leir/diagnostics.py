@@ -42,7 +42,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding. ``message`` says what is wrong here, ``help`` what to do about it."""
+    """One finding. ``message`` says what is wrong and at which point, ``help`` what to do about it; ``witness`` is that point."""
 
     code: str
     severity: Severity

@@ -1,8 +1,8 @@
 """From LEIR text to flat nests.
 
-The text is scanned for hostile sizes (`leir.syntax.prescan`), then one LALR pass (lark, `syntax/grammar.lark`, compiled once) builds
-the nests as it reduces: loops reduce before the body that they enclose, so indices become axis numbers at once. Every fault in the
-text is a LeirSyntaxError.
+The text is scanned for hostile sizes (`leir.syntax.prescan`), then one LALR pass (lark, `syntax/grammar.lark`, compiled once)
+builds the nests as it reduces: loops reduce before the body that they enclose, so indices become axis numbers at once. Every fault
+in the text is a LeirSyntaxError.
 """
 
 from __future__ import annotations

@@ -19,11 +19,12 @@ def describe_place(step: Step, program: Program) -> str:
         whole = "the right-hand side" if not scalar else f"the subexpression {print_expr(found, names)}"
         return f"{whole} of the equation for {print_tensor(item.target.tensor)} in {where}"
     arguments = dict(step.args)
-    assert isinstance(item, Nest)
+    if isinstance(item, Equation):
+        return f"the equation for {print_tensor(item.target.tensor)} in {where}"
     if "loop" in arguments:
         loop = item.schedule[int(str(arguments["loop"]))]
         return f"loop {loop.name} of {where}"
-    if "depth" in arguments:
+    if "depth" in arguments or step.strategy == "expression_reorder":
         return f"{where} and the expression after it"
     return where
 

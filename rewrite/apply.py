@@ -39,8 +39,8 @@ class Replay:
         return self.applied[-1].program if self.applied else self.start
 
 
-def apply(program: Program, step: Step, target: Target = "llvm") -> Applied | Refusal:
-    """The program after a step, or why the step is not legal.
+def apply(program: Program, step: Step, target: Target = "llvm", risky: bool = False) -> Applied | Refusal:
+    """The program after a step, or why the step is not legal. ``risky`` allows the rounding class ``real+range``.
 
     Raises BadStep where the strategy, the site or the arguments do not exist.
     """
@@ -50,16 +50,16 @@ def apply(program: Program, step: Step, target: Target = "llvm") -> Applied | Re
     args = next((a for a in arguments(strategy.name, unit) if sorted(a) == given), None)
     if args is None:
         raise BadStep(_no_arguments(strategy, unit, step))
-    return carry_out(program, strategy, step.site, unit, args, target)
+    return carry_out(program, strategy, step.site, unit, args, target, risky)
 
 
-def replay(program: Program, steps: Iterable[Step], target: Target = "llvm") -> Replay:
+def replay(program: Program, steps: Iterable[Step], target: Target = "llvm", risky: bool = False) -> Replay:
     """Apply steps in turn. Raises BadStep as `apply` does, naming the step by its number, from 1."""
     applied: list[Applied] = []
     current = program
     for number, step in enumerate(steps, 1):
         try:
-            outcome = apply(current, step, target)
+            outcome = apply(current, step, target, risky)
         except BadStep as problem:
             raise BadStep(f"step {number}, {step}: {problem}") from None
         if isinstance(outcome, Refusal):
@@ -81,11 +81,15 @@ def implemented(name: str) -> Strategy:
     return strategy
 
 
-def carry_out(program: Program, strategy: Strategy, site: Site, unit: Unit, args: Arguments, target: Target) -> Applied | Refusal:
+def carry_out(
+    program: Program, strategy: Strategy, site: Site, unit: Unit, args: Arguments, target: Target, risky: bool = False
+) -> Applied | Refusal:
     """One step whose unit and arguments are known to exist."""
     proposal = propose(strategy.name, unit, args)
     if isinstance(proposal, Refusal):
         return proposal
+    if proposal.rounding == "real+range" and not risky:
+        return Refusal("needs-range", f"{NEEDS_RANGE}; risky steps are offered on request")
     replacement = put(program, site, unit, proposal.result)
     if isinstance(replacement, Refusal):
         return replacement
@@ -100,6 +104,9 @@ def carry_out(program: Program, strategy: Strategy, site: Site, unit: Unit, args
     if refusal is not None:
         return refusal
     return Applied(Step(strategy.name, site, args), program, after, proposal.rounding, (*proposal.proofs, INIT_PROOF), target)
+
+
+NEEDS_RANGE = "equal over the reals, but nothing shows that no intermediate value overflows, vanishes or absorbs another"
 
 
 @lru_cache(maxsize=20_000)

@@ -76,6 +76,10 @@ def memory_refusal(after: Program, touched: Sequence[int], target: Target) -> Re
     those that share a tensor in such memory with them."""
     nests = after.nests
     scoped = frozenset().union(*(_scoped(nests[k]) for k in touched))
+    elsewhere = frozenset().union(*(_scoped(nest) for k, nest in enumerate(nests) if k not in touched))
+    for name in sorted(elsewhere - scoped):
+        if any(name in _touched_names(nests[k]) for k in touched):
+            return Refusal("tensor-scopes", f"{name} would be in global memory here, and in shared or local memory elsewhere")
     if not scoped and not (target == "cuda" and any(_vectorized(nests[k]) for k in touched)):
         return None
     from leir.check import check
@@ -92,6 +96,11 @@ def _scoped(nest: Nest) -> frozenset[str]:
     """The tensors in shared or local memory that an expression touches."""
     accessed = (touch.access.tensor for eq in equations(nest) for touch in touches(eq))
     return frozenset(tensor.name for tensor in accessed if tensor.scope != "g")
+
+
+@lru_cache(maxsize=50_000)
+def _touched_names(nest: Nest) -> frozenset[str]:
+    return frozenset(touch.access.tensor.name for eq in equations(nest) for touch in touches(eq))
 
 
 @lru_cache(maxsize=50_000)

@@ -37,24 +37,33 @@ class Refused:
 
 @overload
 def enumerate_steps(
-    program: Program, target: Target = ..., strategies: Sequence[str] | None = ..., refusals: Literal[False] = ...
+    program: Program,
+    target: Target = ...,
+    strategies: Sequence[str] | None = ...,
+    refusals: Literal[False] = ...,
+    risky: bool = ...,
 ) -> Iterator[Found]: ...
 @overload
 def enumerate_steps(
-    program: Program, target: Target = ..., strategies: Sequence[str] | None = ..., *, refusals: bool
+    program: Program, target: Target = ..., strategies: Sequence[str] | None = ..., *, refusals: bool, risky: bool = ...
 ) -> Iterator[Found | Refused]: ...
 def enumerate_steps(
-    program: Program, target: Target = "llvm", strategies: Sequence[str] | None = None, refusals: bool = False
+    program: Program,
+    target: Target = "llvm",
+    strategies: Sequence[str] | None = None,
+    refusals: bool = False,
+    risky: bool = False,
 ) -> Iterator[Found | Refused]:
     """Every point of the parameter spaces as a `Found` or, with ``refusals``, a `Refused`: by strategy in catalogue order, then by
     site, then by arguments. A program that several steps give is found once, where the first of them stands.
 
-    ``strategies`` names those to ask; None asks all that are implemented. Raises BadStep for a name that is none.
+    ``strategies`` names those to ask; None asks all that are implemented. ``risky`` allows the rounding class ``real+range``.
+    Raises BadStep for a name that is none.
     """
     chosen = [s for s in STRATEGIES if s.implemented] if strategies is None else [implemented(name) for name in strategies]
     found: dict[tuple[Nest, ...], Found] = {}
     order: list[tuple[Nest, ...] | Refused] = []
-    for step, outcome in _outcomes(program, chosen, target):
+    for step, outcome in _outcomes(program, chosen, target, risky):
         if isinstance(outcome, Refusal):
             if refusals:
                 order.append(Refused(step, outcome))
@@ -70,8 +79,10 @@ def enumerate_steps(
         yield entry if isinstance(entry, Refused) else found[entry]
 
 
-def _outcomes(program: Program, strategies: Sequence[Strategy], target: Target) -> Iterator[tuple[Step, Applied | Refusal]]:
+def _outcomes(
+    program: Program, strategies: Sequence[Strategy], target: Target, risky: bool
+) -> Iterator[tuple[Step, Applied | Refusal]]:
     for strategy in strategies:
         for site, unit in units(strategy, program, target):
             for args in arguments(strategy.name, unit):
-                yield Step(strategy.name, site, args), carry_out(program, strategy, site, unit, args, target)
+                yield Step(strategy.name, site, args), carry_out(program, strategy, site, unit, args, target, risky)

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from leir.ir import Equation, Index, Item, Loop, Nest, Program, subexpressions
-from leir.lift import flatten, lift
+from leir.ir import Equation, Index, Item, Loop, Nest, Program, equations, subexpressions
+from leir.lift import flatten, flatten_program, lift
+from leir.shapes import ShapeError, temporary_shapes
+from rewrite.naming import with_free_names
 from rewrite.step import BadStep, Site
 from rules.dependence import carries_order, skeleton
 from rules.mathematics.sites import put_back, scalar_sites
-from rules.strategy import Refusal, ScalarUnit, ScheduleUnit, Strategy, Target, Unit, WindowUnit
+from rules.strategy import ProgramUnit, Refusal, ScalarUnit, ScheduleUnit, Strategy, Target, Unit, WindowUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,16 @@ def units(strategy: Strategy, program: Program, target: Target) -> Iterator[tupl
     for number, nest in enumerate(program.nests):
         match strategy.unit:
             case "schedule":
+                shapes = _shapes(program, nest)
                 for path, inner, enclosing in _nests(nest, (), ()):
-                    yield Site((number, *path)), ScheduleUnit(nest, path, inner, enclosing, target, program.signature)
+                    yield Site((number, *path)), ScheduleUnit(nest, path, inner, enclosing, target, program.signature, shapes)
             case "window":
                 window = program.nests[number : number + strategy.width]
                 if len(window) == strategy.width:
                     yield Site((number,)), WindowUnit(window, target, program.signature)
+            case "program":
+                for path, _ in _equations(nest, (number,)):
+                    yield Site(path), ProgramUnit(program.nests, path, target, program.signature)
             case "scalar":
                 for path, equation in _equations(nest, (number,)):
                     for scalar, unit in scalar_sites(equation):
@@ -61,11 +67,42 @@ def put(program: Program, site: Site, unit: Unit, result: object) -> Replacement
             return Replacement(number, 1, (_rescheduled(unit, result),))
         case WindowUnit():
             assert isinstance(result, tuple)
-            return Replacement(number, len(unit.expressions), tuple(lift(flatten(nest)) for nest in result))
+            count = len(unit.expressions)
+            named = with_free_names(program, number, count, result)
+            return Replacement(number, count, tuple(lift(flatten(nest)) for nest in named))
+        case ProgramUnit():
+            assert isinstance(result, tuple)
+            return _changed_part(program.nests, tuple(lift(flatten(nest)) for nest in result))
         case ScalarUnit():
             assert site.scalar is not None
             changed = _with_value(program.nests[number], site.path[1:], site.scalar, result)
             return changed if isinstance(changed, Refusal) else Replacement(number, 1, (lift(flatten(changed)),))
+
+
+def _shapes(program: Program, nest: Nest) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The shapes of the temporaries that the expression and another one write."""
+    others = frozenset().union(*(_written(other) for other in program.nests if other is not nest))
+    shared = sorted(_written(nest) & others - {tensor.name for tensor in program.signature.tensors})
+    if not shared:
+        return ()
+    try:
+        shapes = temporary_shapes(program.signature, flatten_program(program))
+    except ShapeError:
+        return ()
+    return tuple((name, shapes[name]) for name in shared)
+
+
+@lru_cache(maxsize=50_000)
+def _written(nest: Nest) -> frozenset[str]:
+    return frozenset(equation.target.tensor.name for equation in equations(nest))
+
+
+def _changed_part(old: tuple[Nest, ...], new: tuple[Nest, ...]) -> Replacement:
+    """What two programs do not have in common at their beginnings and ends."""
+    shorter = min(len(old), len(new))
+    start = next((k for k in range(shorter) if old[k] is not new[k]), shorter)
+    end = next((k for k in range(shorter - start) if old[-1 - k] is not new[-1 - k]), shorter - start)
+    return Replacement(start, len(old) - start - end, new[start : len(new) - end])
 
 
 def _nests(

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from rules import graph, operator
-from rules.mathematics import factorization
+from rules import fission, graph, inlining, kinds, operator, partial_reductions, tiling
+from rules.mathematics import expansion, factorization, powers, streaming
 from rules.strategy import Difficulty, Level, Rounding, Strategy
 
 PRECONDITIONS: Mapping[int, str] = {
@@ -159,14 +159,40 @@ def _with_implementation(strategy: Strategy) -> Strategy:
     match strategy.name:
         case "operator_fusion":
             return replace(strategy, unit="window", width=2, parameters=graph.depths, propose=graph.operator_fusion)
+        case "operator_fission":
+            return replace(strategy, unit="window", parameters=fission.cuts, propose=fission.operator_fission)
+        case "compute_inline":
+            return replace(strategy, unit="program", parameters=inlining.consumers, propose=inlining.compute_inline)
+        case "expression_reorder":
+            return replace(strategy, unit="window", width=2, parameters=fission.swaps, propose=fission.expression_reorder)
         case "loop_reorder":
             return replace(strategy, unit="schedule", parameters=operator.orders, propose=operator.loop_reorder)
         case "loop_split":
             return replace(strategy, unit="schedule", parameters=operator.splits, propose=operator.loop_split)
         case "loop_binding":
             return replace(strategy, unit="schedule", parameters=operator.bindings, propose=operator.loop_binding)
+        case "loop_tiling":
+            return replace(strategy, unit="schedule", parameters=tiling.tilings, propose=tiling.loop_tiling)
+        case "loop_fusion":
+            return replace(strategy, unit="schedule", parameters=tiling.neighbours, propose=tiling.loop_fusion)
+        case "loop_unrolling":
+            return replace(strategy, unit="schedule", parameters=kinds.serial_loops, propose=kinds.loop_unrolling)
+        case "loop_parallelization":
+            return replace(strategy, unit="schedule", parameters=kinds.parallelizable, propose=kinds.loop_parallelization)
+        case "loop_vectorization":
+            return replace(strategy, unit="schedule", parameters=kinds.innermost_loop, propose=kinds.loop_vectorization)
+        case "reduction_factorization":
+            return replace(
+                strategy, unit="window", parameters=partial_reductions.cuts, propose=partial_reductions.reduction_factorization
+            )
         case "factorization":
             return replace(strategy, unit="scalar", parameters=factorization.parameters, propose=factorization.propose)
+        case "expand_factorization":
+            return replace(strategy, unit="scalar", parameters=expansion.parameters, propose=expansion.propose)
+        case "powsimp":
+            return replace(strategy, unit="scalar", parameters=powers.parameters, propose=powers.propose)
+        case "online_softmax":
+            return replace(strategy, unit="window", width=3, parameters=streaming.parameters, propose=streaming.online_softmax)
         case _:
             return strategy
 

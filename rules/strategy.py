@@ -71,7 +71,8 @@ class Proposal:
 @dataclass(frozen=True, slots=True)
 class ScheduleUnit:
     """The loops of one nest. ``expression`` is the top-level nest that holds it at item path ``path``; ``enclosing`` are the loops
-    of its ancestors, outermost first. A proposal's result is the new schedule, a tuple of `Loop`."""
+    of its ancestors, outermost first. ``shapes`` are those of the temporaries that the expression is not alone to write: of the
+    others it tells itself. A proposal's result is the new schedule, a tuple of `Loop`."""
 
     expression: Nest
     path: tuple[int, ...]
@@ -79,6 +80,7 @@ class ScheduleUnit:
     enclosing: tuple[Loop, ...]
     target: Target
     signature: Signature
+    shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     def with_schedule(self, schedule: tuple[Loop, ...]) -> Nest:
         """The expression with the loops of this nest replaced."""
@@ -121,6 +123,17 @@ class WindowUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramUnit:
+    """All expressions of a program, seen from the equation at ``path``. A proposal's result is the tuple of all expressions
+    afterwards, those that did not change being the same nodes."""
+
+    expressions: tuple[Nest, ...]
+    path: tuple[int, ...]
+    target: Target
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
 class ScalarUnit:
     """A scalar expression inside one equation's right-hand side, in the equation's axes. A proposal's result is an `Expr`.
 
@@ -132,7 +145,7 @@ class ScalarUnit:
     accumulator: Access | None = None
 
 
-Unit: TypeAlias = ScheduleUnit | WindowUnit | ScalarUnit
+Unit: TypeAlias = ScheduleUnit | WindowUnit | ProgramUnit | ScalarUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +161,7 @@ class Strategy:
     modifies: int
     introduces: int
     rounding: Rounding
-    unit: Literal["schedule", "window", "scalar"] | None = None
+    unit: Literal["schedule", "window", "program", "scalar"] | None = None
     width: int = 1
     parameters: Callable[[Any], Iterator[Arguments]] | None = field(default=None, repr=False)
     propose: Callable[[Any, Arguments], Proposal | Refusal] | None = field(default=None, repr=False)

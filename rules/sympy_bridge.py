@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 
 import sympy
 
-from leir.ir import Binary, Expr, Index, Int, Real, Unary
+from leir.ir import Binary, Call, Expr, Index, Int, Real, Unary, subexpressions
 
 Exponents: TypeAlias = tuple[int, ...]
 Polynomial: TypeAlias = Mapping[Exponents, Fraction]
@@ -89,10 +89,10 @@ def factor_list(polynomial: Polynomial, symbols: int) -> tuple[Fraction, list[tu
 
 
 def difference_expands_to_zero(before: Expr, after: Expr) -> bool:
-    """Whether sympy's `expand` takes ``before - after`` to 0.
+    """Whether sympy's `expand` takes ``before - after`` to 0; it splits the exponential of a sum.
 
     Literals count as the exact rationals that they are. A division by what is not a number counts as a product with an opaque
-    reciprocal, so the answer cannot rest on cancelling something that might be zero.
+    reciprocal, so the answer cannot rest on cancelling something that might be zero. No divisor may be identically zero.
     """
     encode = _Evaluated()
     return bool(sympy.expand(encode(before) - encode(after)) == 0)
@@ -118,22 +118,30 @@ class _Evaluated:
                 return self(shape.left) * self.reciprocal(shape.right)
             case Binary(op="**", right=Int(value=exponent)):
                 return self(shape.left) ** exponent
+            case Binary(op="**", right=Unary(op="-", operand=Int(value=exponent))):
+                return self.reciprocal(shape.left) ** exponent
             case Binary(op="+"):
                 return self(shape.left) + self(shape.right)
             case Binary(op="-"):
                 return self(shape.left) - self(shape.right)
             case Binary(op="*"):
                 return self(shape.left) * self(shape.right)
+            case Call(fn="exp", args=(exponent,)):
+                return sympy.exp(self(exponent))
         raise ValueError(f"{shape!r} has no sympy meaning")
 
     def reciprocal(self, divisor: Expr) -> Any:
+        if not any(isinstance(e, Index) for e in subexpressions(divisor)):
+            return 1 / self(divisor)  # a number, and the caller knows that it is not zero
         match divisor:
-            case Int() | Real() | Unary(operand=Int() | Real()):
-                return 1 / self(divisor)
+            case Unary(op="-"):
+                return -self.reciprocal(divisor.operand)
             case Binary(op="*"):
                 return self.reciprocal(divisor.left) * self.reciprocal(divisor.right)
             case Binary(op="**", right=Int(value=exponent)):
                 return self.reciprocal(divisor.left) ** exponent
+            case Call(fn="exp"):  # never zero
+                return 1 / self(divisor)
         return self.reciprocals.setdefault(divisor, sympy.Symbol(f"r{len(self.reciprocals)}"))
 
 

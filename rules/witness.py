@@ -18,16 +18,17 @@ def witness(expression: Nest, clash: Clash) -> Witness:
     if _time(expression, s, clash.x) > _time(expression, t, clash.y):
         clash, s, t = Clash(clash.t, clash.b, clash.y, clash.s, clash.a, clash.x), t, s
     first, second = loop_values(expression, s, clash.x), loop_values(expression, t, clash.y)
-    return _witness(clash, Instance(s, first), Instance(t, second))
+    return witness_of(clash, Instance(s, first), Instance(t, second))
 
 
 def witness_between(first: Nest, second: Nest, clash: Clash) -> Witness:
     """A clash of two consecutive expressions; paths begin with 0 for the first and 1 for the second."""
     x, y = loop_values(first, clash.s.path[1:], clash.x), loop_values(second, clash.t.path[1:], clash.y)
-    return _witness(clash, Instance((0, *clash.s.path[1:]), x), Instance((1, *clash.t.path[1:]), y))
+    return witness_of(clash, Instance((0, *clash.s.path[1:]), x), Instance((1, *clash.t.path[1:]), y))
 
 
-def _witness(clash: Clash, first: Instance, second: Instance) -> Witness:
+def witness_of(clash: Clash, first: Instance, second: Instance) -> Witness:
+    """A clash of two instances that are known by their place in the text."""
     a, b = clash.a.access, clash.b.access
     return Witness(a.tensor.name, _element(a, clash.x, b, clash.y), first, second, _kind(clash.a, clash.b))
 

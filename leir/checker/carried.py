@@ -116,7 +116,7 @@ def _words(point: Witness) -> str:
 
 def _of_loop(use: TensorUse, node: LoopNode, members: Sequence[Member]) -> Iterator[Finding]:
     found: set[str] = set()
-    for first, second in _pairs(members):
+    for first, second in ordered_pairs(members):
         kind = conflict_kind(first[0].statement, first[1], second[0].statement, second[1])
         code = "reduction-bound" if kind == "commuting" and node.loop.kind == "B" else "carried-dependence"
         if kind is None or code in found:
@@ -133,7 +133,7 @@ def _of_loop(use: TensorUse, node: LoopNode, members: Sequence[Member]) -> Itera
             yield Finding(code, node, label, first, second, points)
 
 
-def _pairs(members: Sequence[Member]) -> list[tuple[Member, Member]]:
+def ordered_pairs(members: Sequence[Member]) -> list[tuple[Member, Member]]:
     """Every ordered pair, flow before anti before output dependences."""
     rank = {"write": 0, "accumulate": 0, "read": 1}
     every = [(a, b) for a in members for b in members]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile
 from math import prod
 
-from leir.checker.carried import BLOCK_AXES, Member, coordinates, report_clash, runs_under, same_axis
+from leir.checker.carried import (
+    BLOCK_AXES,
+    Member,
+    bound_axis,
+    coordinates,
+    ordered_pairs,
+    report_clash,
+    runs_under,
+    same_axis,
+)
 from leir.checker.facts import ITEM_BYTES, Facts, LoopNode, Site, TensorUse, shown
 from leir.checker.regions import linear
-from leir.ir import GPU_AXES, Nest
-from leir.polyhedral import Map, OverBudgetError, Touch, conflict, sample, within_budget
+from leir.ir import GPU_AXES, Item, Nest
+from leir.polyhedral import Map, OverBudgetError, Touch, compare, conflict, conflict_kind, sample, within_budget
 from leir.printer import print_expr
 
 GRID_LIMITS = {"bx": 2**31 - 1, "by": 65535, "bz": 65535}
@@ -39,7 +49,8 @@ def _binds(nest: Nest) -> bool:
 
 
 def check_kernels(facts: Facts) -> None:
-    """Report GPU indices bound twice or to two extents, and items outside a block loop of their kernel."""
+    """Report GPU indices bound twice or to two extents, items outside a block loop of their kernel, and elements of global memory
+    that blocks of one launch share."""
     for number in range(len(facts.nests)):
         sites = [site for site in facts.sites if site.path[0] == number]
         bound: dict[str, list[LoopNode]] = {}
@@ -53,8 +64,8 @@ def check_kernels(facts: Facts) -> None:
                     if not any(runs_under(site, node) for node in nodes):
                         names = " and ".join(dict.fromkeys(node.loop.name for node in nodes))
                         facts.report("outside-block", f"the equation is not under the block loop {names} of its kernel", site.path)
-                if len(nodes) > 1:
-                    _check_blocks(facts, gpu_axis, nodes, sites)
+        if any(gpu_axis in BLOCK_AXES for gpu_axis in bound):
+            _check_blocks(facts, number, sites)
         if facts.target == "cuda":
             _check_limits(facts, bound)
 
@@ -76,40 +87,68 @@ def _check_axis(facts: Facts, gpu_axis: str, nodes: Sequence[LoopNode]) -> None:
 # ------------------------------------------------------------------------------------------------- global memory between blocks
 
 
-def _check_blocks(facts: Facts, gpu_axis: str, nodes: Sequence[LoopNode], sites: Sequence[Site]) -> None:
-    """Dependences between two loops on one block index: blocks of one launch run in no order."""
-    launch = launch_loops(facts.nests[nodes[0].nest[0]])
+def _check_blocks(facts: Facts, number: int, sites: Sequence[Site]) -> None:
+    """Report the global tensors through which blocks of one launch meet: nothing orders blocks. What a parallel or bound loop
+    carries is left to `check_carried`; here the two instances first differ in a loop that runs in order, or in their items."""
+    launch = launch_loops(facts.nests[number])
+    if _blocks_part_first(facts.nests[number], launch):
+        return
     for use in facts.tensors.values():
         members = [(s, t) for s, t in use.accesses if s in sites and t.access.tensor.scope == "g"]
         if not use.sound or all(touch.role == "read" for _, touch in members):
             continue
-        for k, first in enumerate(members):
-            for second in members[k + 1 :]:
-                if first[1].role == "read" and second[1].role == "read":
-                    continue
-                if _node_of(first[0], nodes) is _node_of(second[0], nodes):
-                    continue
-                ahead, behind = sorted((first, second), key=lambda m: m[0].path)
-                try:
-                    points = within_budget(lambda a=ahead, b=behind: sample(_across(a, b, gpu_axis, launch)))
-                except OverBudgetError as problem:
-                    facts.report("undecided", f"{use.name} may cross blocks: {problem}", behind[0].path, behind[1].scalar)
-                    continue
-                if points is not None:
-                    report_clash(facts, "crosses-blocks", f"{use.name} crosses blocks", ahead, behind, points)
-                    return
+        for first, second in ordered_pairs(members):
+            if conflict_kind(first[0].statement, first[1], second[0].statement, second[1]) is None:
+                continue
+            try:
+                points = within_budget(lambda a=first, b=second: _across(a, b, launch))
+            except OverBudgetError as problem:
+                facts.report("undecided", f"{use.name} may cross blocks: {problem}", second[0].path, second[1].scalar)
+                break
+            if points is not None:
+                report_clash(facts, "crosses-blocks", f"{use.name} crosses blocks", first, second, points)
+                break
 
 
-def _node_of(site: Site, nodes: Sequence[LoopNode]) -> LoopNode | None:
-    return next((node for node in nodes if runs_under(site, node)), None)
+def _blocks_part_first(nest: Nest, launch: int) -> bool:
+    """Whether all block loops stand around the whole body, inside launch and bound loops only: two blocks then first differ in a
+    bound loop."""
+    inside = list(dropwhile(lambda loop: loop.kind == "B", nest.schedule[launch:]))
+    return not any(loop.gpu_axis in BLOCK_AXES for loop in inside) and not any(map(_has_blocks, nest.body))
 
 
-def _across(first: Member, second: Member, gpu_axis: str, launch: int) -> Map:
+def _has_blocks(item: Item) -> bool:
+    return isinstance(item, Nest) and (
+        any(loop.gpu_axis in BLOCK_AXES for loop in item.schedule) or any(map(_has_blocks, item.body))
+    )
+
+
+def _across(first: Member, second: Member, launch: int) -> tuple[int, ...] | None:
+    """An instance of ``first`` and a later one of ``second`` that touch one element in two blocks of one launch, or None."""
     (s, a), (t, b) = first, second
     pairs = conflict(s.statement, a, t.statement, b)
     for axis in range(launch):
         pairs = same_axis(pairs, s, axis, t, axis)
-    return coordinates(pairs, s, t, gpu_axis, "!=")
+    shared = [block for block in BLOCK_AXES if bound_axis(s, block) is not None and bound_axis(t, block) is not None]
+    for piece in _in_order(pairs, s, t) if shared else ():
+        for block in shared:
+            points = sample(coordinates(piece, s, t, block, "!="))
+            if points is not None:
+                return points
+    return None
+
+
+def _in_order(pairs: Map, s: Site, t: Site) -> Iterator[Map]:
+    """The pieces of ``pairs`` in which the first runs before the second, by a serial or unrolled loop or by their items."""
+    for level, other in zip(s.statement.timeline, t.statement.timeline, strict=False):
+        if level.kind != "position":
+            if level.kind in ("L", "U"):
+                yield compare(pairs, s.statement, level, t.statement, other, "<")
+            pairs = compare(pairs, s.statement, level, t.statement, other, "=")
+        elif level.position != other.position:
+            if level.position < other.position:
+                yield pairs
+            return
 
 
 # ---------------------------------------------------------------------------------------------------------------- device limits

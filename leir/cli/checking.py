@@ -51,13 +51,9 @@ def check(
 
 
 def diagnostic_text(diagnostic: Diagnostic, file: Path) -> str:
-    """``file:line:column: severity[code]: message``, then a point where it shows and the way out."""
-    witness = ""
-    if diagnostic.witness:
-        witness = "\n  for example at " + ", ".join(f"{name}={value}" for name, value in diagnostic.witness)
-    head, _, help_line = str(diagnostic).partition("\n")
+    """``file:line:column: severity[code]: message``, then the way out. The message names the point at which the fault shows."""
     separator = ":" if diagnostic.place.line is not None else ": "
-    return f"{file}{separator}{head}{witness}\n{help_line}"
+    return f"{file}{separator}{diagnostic}"
 
 
 def _count(number: int, what: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from leir.ir import Program
     from llm.search.evaluator import Evaluator, Modelled
     from llm.search.policy import Policy
+    from llm.search.run_file import RunLog
     from llm.search.search import Search
     from lower.verify import Verifier
+
+
+OTHER_RUN = "name another file with -o, or give the options of that run"
 
 
 class AlgorithmName(StrEnum):
@@ -63,7 +67,7 @@ def search(
     model: Annotated[str, typer.Option(metavar="NAME", help="The endpoint's model.")] = "default",
     key_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Holds the endpoint's key.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Of the endpoint's model.")] = 0.3,
-    patience: Annotated[float, typer.Option("--answer-timeout", min=0.1, help="Seconds for one answer of the endpoint.")] = 120.0,
+    answer_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one answer of the endpoint.")] = 120.0,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="RUN", help="The run file, JSON lines.")] = Path("run.jsonl"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the run in that file.")] = False,
     best: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the best program there.")] = None,
@@ -80,16 +84,17 @@ def search(
     """
     from llm.search.algorithms import ALGORITHMS
     from llm.search.budget import Budget
-    from llm.search.run_file import BadRun, RunLog, RunMismatch, header
+    from llm.search.run_file import RunMismatch, header
     from llm.search.search import RootFailed, Search
 
     program = sound_program(file)
     budget = Budget(evaluations, seconds, depth=depth)
-    with _verifier(workers, timeout, seed) as verifier:
+    with ExitStack() as stack:
+        verifier = _verifier(stack, workers, timeout, seed)
         roofline = cache(lambda: _roofline(target, device))
         scorer = _evaluator(evaluator, target, program, roofline, verifier)
         proposer = (
-            _chat(program, target, verifier, url, model, key_file, temperature, patience)
+            _chat(stack, program, target, verifier, url, model, key_file, temperature, answer_timeout)
             if policy is PolicyName.endpoint
             else _policy(policy, seed, roofline)
         )
@@ -103,28 +108,27 @@ def search(
             "branch": branch,
             "seed": seed,
         }
+        log = stack.enter_context(_log(output, header(program, settings, budget), resume))
         try:
-            with RunLog(output, header(program, settings, budget), resume=resume) as log:
-                run = Search(
-                    program,
-                    proposer,
-                    scorer,
-                    budget,
-                    target=target.value,
-                    width=width,
-                    branch=branch or None,
-                    log=log,
-                    progress=_Progress(),
-                )
-                reason = run.run(ALGORITHMS[algorithm])
-        except FileExistsError as error:
-            raise BadInput(f"{output}: the file exists", help="--resume goes on with it; -o names another") from error
-        except (BadRun, RunMismatch) as error:
-            raise BadInput(str(error), help="name another file with -o, or give the options of that run") from error
+            run = Search(
+                program,
+                proposer,
+                scorer,
+                budget,
+                target=target.value,
+                width=width,
+                branch=branch or None,
+                log=log,
+                progress=_Progress(),
+            )
+            reason = run.run(ALGORITHMS[algorithm])
+        except RunMismatch as error:
+            raise BadInput(f"{output}: {error}", help=OTHER_RUN) from error
         except RootFailed as error:
             raise BadInput(f"{file}: {error}") from error
-        except OSError as error:
-            raise BadInput(f"{output}: {error.strerror}") from error
+        except KeyboardInterrupt:
+            note(f"stopped; {output} holds what was done, and --resume goes on with it")
+            raise
     if best is not None:
         write_text(best, program_text(run.best.program, best))
     if json:
@@ -184,19 +188,30 @@ def compare(
 # ------------------------------------------------------------------------------------------------------------------- what it needs
 
 
-@contextmanager
-def _verifier(workers: int, timeout: float, seed: int) -> Iterator[Callable[[], Verifier]]:
-    """A verifier whose worker processes start when it is first asked for."""
-    with ExitStack() as stack:
+def _log(output: Path, start: Mapping[str, Any], resume: bool) -> RunLog:
+    from llm.search.run_file import BadRun, RunLog, RunMismatch
 
-        @cache
-        def started() -> Verifier:
-            from lower.verify import Verifier
-            from lower.workers import WorkerPool
+    try:
+        return RunLog(output, start, resume=resume)
+    except FileExistsError as error:
+        raise BadInput(f"{output}: the file exists", help="--resume goes on with it; -o names another") from error
+    except (BadRun, RunMismatch) as error:
+        raise BadInput(str(error), help=OTHER_RUN) from error
+    except OSError as error:
+        raise BadInput(f"{output}: {error.strerror}") from error
 
-            return Verifier(stack.enter_context(WorkerPool(workers=workers, timeout_s=timeout)), seed=seed)
 
-        yield started
+def _verifier(stack: ExitStack, workers: int, timeout: float, seed: int) -> Callable[[], Verifier]:
+    """A verifier whose worker processes start when it is first asked for, and end with ``stack``."""
+
+    @cache
+    def started() -> Verifier:
+        from lower.verify import Verifier
+        from lower.workers import WorkerPool
+
+        return Verifier(stack.enter_context(WorkerPool(workers=workers, timeout_s=timeout)), seed=seed)
+
+    return started
 
 
 def _roofline(target: Target, device: str | None) -> Modelled:
@@ -234,6 +249,7 @@ def _policy(name: PolicyName, seed: int, roofline: Callable[[], Modelled]) -> Po
 
 
 def _chat(
+    stack: ExitStack,
     program: Program,
     target: Target,
     verifier: Callable[[], Verifier],
@@ -255,7 +271,7 @@ def _chat(
     except BadEndpoint as error:
         raise BadInput(str(error)) from error
     judge = Judge(program, target.value, lambda other: verifier().verify(program, other, "real"))
-    return ChatPolicy(endpoint, judge)
+    return ChatPolicy(endpoint, stack.enter_context(judge))
 
 
 # ---------------------------------------------------------------------------------------------------------------------- the output

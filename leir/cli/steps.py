@@ -26,6 +26,7 @@ class Target(StrEnum):
 
 
 TargetOption = Annotated[Target, typer.Option(help="The machine whose limits a step must respect.")]
+Risky = Annotated[bool, typer.Option("--risky", help="Allow real+range: an intermediate value may overflow, vanish or absorb.")]
 
 
 def steps(
@@ -35,6 +36,7 @@ def steps(
     proofs: Annotated[bool, typer.Option("--proofs", help="Spell out what proved each step.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="List no more than this many.")] = None,
     target: TargetOption = Target.llvm,
+    risky: Risky = False,
     json: AsJson = False,
 ) -> None:
     """List the legal single-step rewrites of a program.
@@ -50,7 +52,7 @@ def steps(
 
     program = load_program(file)
     try:
-        found = list(islice(enumerate_steps(program, target.value, strategy or None, refusals=refusals), limit))
+        found = list(islice(enumerate_steps(program, target.value, strategy or None, refusals=refusals, risky=risky), limit))
     except BadStep as error:
         raise BadInput(str(error)) from error
     if json:
@@ -68,6 +70,7 @@ def apply(
     output: OutputFile = None,
     certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="Write what proved the step there, in JSON.")] = None,
     target: TargetOption = Target.llvm,
+    risky: Risky = False,
     json: AsJson = False,
 ) -> None:
     """Rewrite a program by one step, if that is legal.
@@ -83,7 +86,7 @@ def apply(
 
     program = load_program(file)
     try:
-        outcome = carry_out(program, step_of(" ".join(step)), target.value)
+        outcome = carry_out(program, step_of(" ".join(step)), target.value, risky)
     except BadStep as error:
         raise BadInput(str(error)) from error
     if isinstance(outcome, Refusal):
@@ -101,6 +104,7 @@ def replay(
     steps: Annotated[Path, typer.Argument(metavar="STEPS", help="Steps or certificates, one a line, in text or JSON.")],
     output: OutputFile = None,
     target: TargetOption = Target.llvm,
+    risky: Risky = False,
     json: AsJson = False,
 ) -> None:
     """Rewrite a program by a file of steps, one after the other.
@@ -116,7 +120,7 @@ def replay(
     program = load_program(file)
     stored = read_steps(steps)
     try:
-        done = carry_out(program, [entry.step for entry in stored], target.value)
+        done = carry_out(program, [entry.step for entry in stored], target.value, risky)
     except BadStep as error:
         raise BadInput(f"{steps}: {error}") from error
     for entry, applied in zip(stored, done.applied, strict=False):

@@ -6,15 +6,12 @@ Everything here works on shapes (`rules.mathematics.shape`), so a result is work
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd, inf, lcm
-from typing import TypeGuard
+from math import gcd, lcm
 
 from leir.ir import INT_DTYPES, Binary, Expr, Index, Int, Real, subexpressions
-from leir.printer import print_expr
-from rules.mathematics import field
+from rules.mathematics.identity import MAX_TERMS, Identity, is_path, literals, pinned, unwieldy, verified
 from rules.mathematics.polynomials import (
     Exponents,
     Factors,
@@ -28,17 +25,13 @@ from rules.mathematics.polynomials import (
     literal_value,
     monomials,
 )
-from rules.mathematics.shape import at, degree, has_infinity, paths_in, renumbered, replace, restored, shape_of, size
+from rules.mathematics.shape import at, has_infinity, paths_in, renumbered, replace, restored, shape_of
 from rules.mathematics.sums import Term, is_sum, product_of, sum_of, sums_in, terms_of
-from rules.strategy import Arguments, Proof, Proposal, Refusal, ScalarUnit
+from rules.strategy import Arguments, Proposal, Refusal, ScalarUnit
 
-# Limits, so that sympy cannot stall: what is beyond them is refused as `term-too-large`. Within them the slowest of 3,000 random
-# polynomials took sympy 0.1 s on one core; ten symbols and sixteen terms already took 2.7 s.
-MAX_NODES, MAX_DEGREE = 400, 400
-MAX_TERMS = 64
+# With these limits the slowest of 3,000 random polynomials took sympy 0.1 s on one core; ten symbols and sixteen terms already took
+# 2.7 s.
 MAX_HARD_TERMS, MAX_HARD_SYMBOLS, MAX_HARD_POWER = 12, 8, 4  # for a polynomial that is not evidently irreducible
-
-LARGEST = {"i8": 2**7 - 1, "i32": 2**31 - 1, "i64": 2**63 - 1, "f16": 65504}  # of a literal that a step introduces
 
 OPAQUE = Reading()
 READINGS = (OPAQUE, Reading(fold=True), Reading(open=True))
@@ -53,12 +46,12 @@ def parameters(unit: ScalarUnit) -> Iterator[Arguments]:
     yielded, and refused by `propose`.
     """
     shape = shape_of(unit.expr)
-    if _unwieldy(shape.expr):
+    if unwieldy(shape.expr):
         yield (("rule", "factor"), ("at", ()), ("terms", ()))
         return
     integers = unit.dtype in INT_DTYPES
     for path, chain in sums_in(shape.expr):
-        for group in _groups(_terms(chain, _pinned(unit, path))):
+        for group in _groups(_terms(chain, pinned(unit, path))):
             if factored(chain, group, integers) is not None:
                 yield (("rule", "factor"), ("at", path), ("terms", group))
     if not integers:
@@ -98,16 +91,16 @@ def propose(unit: ScalarUnit, arguments: Arguments) -> Proposal | Refusal:
     """
     given = dict(arguments)
     rule, path, group = given.get("rule"), given.get("at"), given.get("terms", ())
-    if rule not in ("factor", "distribute") or not _is_path(path) or not _is_path(group):
+    if rule not in ("factor", "distribute") or not is_path(path) or not is_path(group):
         return Refusal("no-such-form", f"{arguments!r} does not say which sum or division of the site is meant")
     shape = shape_of(unit.expr)
-    if (reason := _unwieldy(shape.expr)) is not None:
+    if (reason := unwieldy(shape.expr)) is not None:
         return Refusal("term-too-large", reason)
     found = at(shape.expr, path)
     integers = unit.dtype in INT_DTYPES
     if found is None or (integers and rule == "distribute"):
         return Refusal("no-such-form", f"there is nothing to {rule} at {path}")
-    if rule == "factor" and 0 in group and _pinned(unit, path):
+    if rule == "factor" and 0 in group and pinned(unit, path):
         return Refusal("moves-accumulator", "the accumulator stays the first term at top level")
     outcome = factored(found, group, integers) if rule == "factor" else distributed(found)
     if outcome is None:
@@ -119,46 +112,6 @@ def propose(unit: ScalarUnit, arguments: Arguments) -> Proposal | Refusal:
         return Refusal("constant-range", f"the new constant {literal} does not fit {unit.dtype}")
     result = restored(replace(shape.expr, path, part), shape.leaves)
     return Proposal(result, "bitwise" if integers else "real", identity.proofs(integers))
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Two sides that are equal over the reals, over leaves numbered by first appearance; `verified` makes one."""
-
-    before: Expr
-    after: Term
-
-    def proofs(self, integers: bool) -> tuple[Proof, ...]:
-        names = [f"s{k}" for k in range(_leaves(self.before))]
-        before, after = print_expr(self.before, names), print_expr(sum_of([self.after]), names)
-        proofs = [
-            Proof("equal over the reals", "sympy", f"expand(({before})-({after}))==0"),
-            Proof("equal over the reals", "field", f"{before} and {after} agree at {field.POINTS} random points modulo 2**61-1"),
-        ]
-        if integers:
-            modular = "an identity of polynomials with integer coefficients holds modulo 2**n"
-            proofs.append(Proof("equal in wrapping integers", "construction", modular))
-        return tuple(proofs)
-
-    def too_large_for(self, dtype: str) -> int | float | None:
-        """A literal that is only on the right, and that the dtype, or the text, cannot hold."""
-        old = set(_literals(self.before))
-        new = (v for v in _literals(self.after.expr) if v not in old)
-        return next((v for v in new if v > LARGEST.get(dtype, inf) or (isinstance(v, int) and v >= 2**63)), None)
-
-
-def verified(before: Expr, after: Term) -> Identity | Refusal:
-    """The identity, once both proofs hold. That one fails is a bug here or in sympy, hence an AssertionError and no refusal."""
-    from rules.sympy_bridge import difference_expands_to_zero
-
-    whole = sum_of([after])
-    if not field.is_defined(before, _leaves(before)):
-        return Refusal("needs-nonzero", "a divisor is zero whatever the inputs are")
-    if not difference_expands_to_zero(before, whole):
-        raise AssertionError(f"sympy does not confirm {before!r} == {whole!r}")
-    if not field.agree(before, whole, _leaves(before)):
-        raise AssertionError(f"modulo a prime, {before!r} != {whole!r}")
-    return Identity(before, after)
 
 
 # ------------------------------------------------------------------------------------------------------------------ factoring
@@ -273,8 +226,8 @@ def _is_proper(factors: Factors) -> bool:
 def _keeps_magnitude(before: Sequence[Term], after: Term) -> bool:
     """Whether folded constants stay within the range of the constants they were made of, and 1: factoring 0.3*x+0.1*y must not give
     2**-55*(10808639105689190.0*x+...), which is exact and useless."""
-    old = [1, *(value for term in before for value in _literals(term.expr) if value)]
-    return all(value == 0 or min(old) <= value <= max(old) for value in _literals(after.expr))
+    old = [1, *(value for term in before for value in literals(term.expr) if value)]
+    return all(value == 0 or min(old) <= value <= max(old) for value in literals(after.expr))
 
 
 # --------------------------------------------------------------------------------------------------------------- distributing
@@ -338,33 +291,7 @@ def _terms(chain: Expr, pinned: bool) -> dict[int, Term]:
     return {k: term for k, term in enumerate(terms_of(chain)) if k or not pinned}
 
 
-def _pinned(unit: ScalarUnit, path: tuple[int, ...]) -> bool:
-    """Whether the first term of the sum at ``path`` is the accumulator, which stays where it is."""
-    return unit.accumulator is not None and not path and terms_of(unit.expr)[0].expr is unit.accumulator
-
-
 def _divisions(expr: Expr) -> Iterator[tuple[tuple[int, ...], Expr]]:
     for path, node in paths_in(expr):
         if isinstance(node, Binary) and node.op == "/" and is_sum(node.left):
             yield path, node
-
-
-def _is_path(value: object) -> TypeGuard[tuple[int, ...]]:
-    return isinstance(value, tuple) and all(isinstance(k, int) for k in value)
-
-
-def _unwieldy(shape: Expr) -> str | None:
-    """Why an expression is too large to look at, if it is."""
-    nodes, power = size(shape), degree(shape)
-    if nodes > MAX_NODES:
-        return f"the expression has {nodes} parts; at most {MAX_NODES} are looked at"
-    return f"the expression has degree {power}; at most {MAX_DEGREE} is looked at" if power > MAX_DEGREE else None
-
-
-def _leaves(shape: Expr) -> int:
-    """How many numbers the leaves have."""
-    return 1 + max((e.axis for e in subexpressions(shape) if isinstance(e, Index)), default=-1)
-
-
-def _literals(expr: Expr) -> Iterator[int | float]:
-    return (e.value for e in subexpressions(expr) if isinstance(e, Int | Real))

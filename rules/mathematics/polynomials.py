@@ -185,27 +185,34 @@ class Writer:
             (divisors if reciprocal else numerator).extend(self._power(base, power))
         for base, power in sums:
             numerator.extend(self._power(base, power))
-        size = abs(coefficient)
-        if self.pointed:
-            if (number := exact_literal(size)) is None:
-                return None
-            if size != 1 or not numerator:
-                numerator.insert(0, number)
-        else:
-            if size.numerator != 1 or not numerator:
-                numerator.insert(0, Int(size.numerator))
-            if size.denominator != 1:
-                divisors.insert(0, Int(size.denominator))
-        result = numerator[0]
-        for factor in numerator[1:]:
-            result = Binary("*", result, factor)
-        for divisor in divisors:
-            result = Binary("/", result, divisor)
-        return Term(coefficient < 0, result)
+        return signed_product(coefficient, numerator, divisors, self.pointed)
 
     def _power(self, base: Expr, power: int) -> list[Expr]:
         written = base in self.powers or (is_sum(base) and not self.integers)
         return [Binary("**", base, Int(power))] if power > 1 and written else [base] * power
+
+
+def signed_product(coefficient: Fraction, numerator: Sequence[Expr], divisors: Sequence[Expr], pointed: bool) -> Term | None:
+    """``coefficient*numerator/divisors``, the number first. With ``pointed`` it is written with a point, and the result is None if
+    no literal shows it exactly."""
+    over, under = list(numerator), list(divisors)
+    size = abs(coefficient)
+    if pointed:
+        if (number := exact_literal(size)) is None:
+            return None
+        if size != 1 or not over:
+            over.insert(0, number)
+    else:
+        if size.numerator != 1 or not over:
+            over.insert(0, Int(size.numerator))
+        if size.denominator != 1:
+            under.insert(0, Int(size.denominator))
+    result = over[0]
+    for factor in over[1:]:
+        result = Binary("*", result, factor)
+    for divisor in under:
+        result = Binary("/", result, divisor)
+    return Term(coefficient < 0, result)
 
 
 def exact_literal(value: Fraction) -> Real | None:

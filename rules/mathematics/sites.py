@@ -16,7 +16,7 @@ from leir.ir import (
     accumulation,
     children,
 )
-from leir.prescan import MAX_DEPTH
+from leir.syntax.prescan import MAX_DEPTH
 from rules.mathematics.shape import is_arithmetic, replace
 from rules.strategy import Refusal, ScalarUnit
 

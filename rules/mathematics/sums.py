@@ -57,7 +57,8 @@ class Product:
 
 
 def product_of(expr: Expr) -> Product:
-    """The factors of nested ``* /``, literal powers and unary minus, in the order of the text. A sum is one factor."""
+    """The factors of nested ``* /``, literal powers and unary minus, in the order of the text. A sum is one factor, and so is a
+    quotient in a divisor: no division disappears."""
     negative = False
 
     def visit(node: Expr, power: int) -> Iterator[Factor]:
@@ -69,7 +70,7 @@ def product_of(expr: Expr) -> Product:
             case Binary(op="*"):
                 yield from visit(node.left, power)
                 yield from visit(node.right, power)
-            case Binary(op="/"):
+            case Binary(op="/") if power > 0:
                 yield from visit(node.left, power)
                 yield from visit(node.right, -power)
             case Binary(op="**", right=Int(value=exponent)):
@@ -79,6 +80,17 @@ def product_of(expr: Expr) -> Product:
 
     factors = tuple(visit(expr, 1))
     return Product(negative, factors)
+
+
+def products_in(expr: Expr, path: tuple[int, ...] = (), continued: bool = False) -> Iterator[tuple[tuple[int, ...], Expr]]:
+    """Every maximal product (of ``* /``, literal powers and unary minus) with its scalar path, in the order of the text, outer
+    before inner. A divisor is a product of its own."""
+    product = (isinstance(expr, Binary) and expr.op in ("*", "/", "**")) or (isinstance(expr, Unary) and expr.op == "-")
+    if product and not continued:
+        yield path, expr
+    for position, child in enumerate(children(expr)):
+        divisor = isinstance(expr, Binary) and expr.op == "/" and position == 1
+        yield from products_in(child, (*path, position), continued=product and not divisor)
 
 
 def sums_in(expr: Expr, path: tuple[int, ...] = (), continued: bool = False) -> Iterator[tuple[tuple[int, ...], Expr]]:

@@ -81,16 +81,23 @@ def with_random_kinds(case: Case, rng: Random) -> Case:
     return case
 
 
-def random_kernel(rng: Random, scopes: Sequence[Scope] = ("s", "l"), serial: str = "L") -> Case:
-    """Items that hand a small shared or local tensor on, in one or two expressions whose loops are bound at random, each GPU index
-    at most once along a path and always to one extent. ``serial`` are the kinds of the other loops."""
+def random_kernel(
+    rng: Random,
+    scopes: Sequence[Scope] = ("s", "l"),
+    serial: str = "L",
+    indices: Sequence[str] = ("bx", "tx", "ty"),
+    around: int = 2,
+) -> Case:
+    """Items that hand a small tensor of one of ``scopes`` on, in one or two expressions whose loops are bound at random to
+    ``indices``, each at most once along a path and always to one extent. ``serial`` are the kinds of the other loops; up to
+    ``around`` loops enclose all items."""
     scope = rng.choice(scopes)
     sizes = [rng.randint(2, 3) for _ in range(rng.randint(1, 2))]
     tile = Tensor("S", "f32", scope)
     nests = []
     for _ in range(rng.choice((1, 1, 1, 2))):
-        axes = {axis: rng.randint(2, 3) for axis in ("bx", "tx", "ty")}
-        outer = _bound_loops(rng, rng.randint(1, 2), 0, axes, serial)
+        axes = {axis: rng.randint(2, 3) for axis in indices}
+        outer = _bound_loops(rng, rng.randint(1, around), 0, axes, serial)
         inner_axes = {axis: n for axis, n in axes.items() if all(loop.name != axis for loop in outer)}
         items = [_kernel_item(rng, tile, sizes, outer, inner_axes, serial) for _ in range(rng.randint(2, 3))]
         nests.append(nest(outer, *items))

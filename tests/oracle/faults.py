@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 from leir.ir import Access, Call, Expr, Nest, Signature, children
 from tests.oracle.trace import Loops, Point, accumulator, decide, equations_of, number, points, sequential_time
@@ -166,29 +166,29 @@ def _coordinate(event: Event, gpu_axis: str) -> int:
     return next((value for value, (kind, name, _) in loops if kind == "B" and name[:2] == gpu_axis), 0)
 
 
-def blocks_crossed(nests: Sequence[Nest], launch: Mapping[int, int], gpu_axis: str) -> set[int]:
-    """The expressions in which two loops on a block index touch one element of global memory in different blocks of one launch, one
-    of them writing."""
+def blocks_crossed(nests: Sequence[Nest], launch: Mapping[int, int]) -> dict[tuple[int, str], set[Point]]:
+    """By (expression, tensor): pairs of points, the earlier one first, that touch one element of global memory in two blocks of one
+    launch, one of them writing, and that first differ in no parallel or bound loop (`carried` has those)."""
     groups: dict[tuple[str, Point, int, Point], list[Event]] = defaultdict(list)
     for event in events(nests):
         if event.access.tensor.scope == "g":
             number = event.equation.path[0]
             groups[event.access.tensor.name, event.element, number, event.point[: launch[number]]].append(event)
-    found: set[int] = set()
-    for (_, _, number, _), group in groups.items():
-        for a, b in product(group, group):
-            apart = _binding(a, gpu_axis) != _binding(b, gpu_axis)
-            if apart and (a.wrote or b.wrote) and _coordinate(a, gpu_axis) != _coordinate(b, gpu_axis):
-                found.add(number)
-    return found
+    found: dict[tuple[int, str], set[Point]] = defaultdict(set)
+    for (name, _, number, _), group in groups.items():
+        for a, b in combinations(group, 2):
+            level = _first_difference(a, b)
+            if (a.wrote or b.wrote) and _in_two_blocks(a, b) and (level is None or level[2] in "LU"):
+                found[number, name].add(a.point + b.point)
+    return dict(found)
 
 
-def _binding(event: Event, gpu_axis: str) -> tuple[int, ...] | None:
-    """Which loop binds an index around the equation: the path of its nest; None where none does."""
-    axis = 0
-    for depth, count in enumerate(event.equation.shape, 1):
-        for kind, name, _ in event.equation.loops[axis : axis + count]:
-            if kind == "B" and name[:2] == gpu_axis:
-                return event.equation.path[:depth]
-        axis += count
-    return None
+def _in_two_blocks(a: Event, b: Event) -> bool:
+    """Whether two instances differ on a block index that is bound around both."""
+    mine, theirs = _blocks(a), _blocks(b)
+    return any(mine[axis] != theirs[axis] for axis in mine if axis in theirs)
+
+
+def _blocks(event: Event) -> dict[str, int]:
+    loops = zip(event.point, event.equation.loops, strict=True)
+    return {name[:2]: value for value, (kind, name, _) in loops if kind == "B" and name[0] == "b"}

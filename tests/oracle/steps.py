@@ -48,20 +48,22 @@ class Space:
 
     # ------------------------------------------------------------------------------------------------------------- verdicts
 
-    def judge(self, levels: Callable[[Where], Levels], kernel: Nest, expression: int) -> tuple[bool, str, bool]:
+    def judge(self, levels: Callable[[Where], Levels], kernel: Nest, *expressions: int) -> tuple[bool, str, bool]:
         """(legal, reason, bitwise) of running the instances at ``levels``; ``kernel`` is the changed expression afterwards, its
-        loops only, and ``expression`` its number."""
+        loops only, and ``expressions`` the numbers of those it is made of. Other expressions keep their place and their order."""
         bitwise = True
         if problem := kernel_problem(kernel):
             return False, problem, True
-        launch = launch_loops(kernel)
+        launch, blocks = launch_loops(kernel), _binds_blocks(kernel)
         for conflict in self.conflicts:
+            if conflict.first.where[0][0] not in expressions or conflict.second.where[0][0] not in expressions:
+                continue
             first, second = levels(conflict.first.where), levels(conflict.second.where)
             at = next((k for k, (a, b) in enumerate(zip(first, second, strict=False)) if a[1] != b[1]), None)
             assert at is not None
             if first[at][0][0] in "PVB":
                 return False, "carried", True
-            if at > 0 and first[0][1] == expression and _crosses_blocks(first, second, launch):
+            if blocks and _crosses_blocks(first, second, launch):
                 return False, "crosses blocks", True
             if first[at][1] > second[at][1]:
                 if not conflict.commuting:
@@ -203,7 +205,7 @@ class Space:
 
                 items = [Nest((), nest.schedule[shared:], nest.body) for nest in (first, second)]
                 kernel = Nest((), first.schedule[:shared], tuple(items))
-                yield Case("operator_fusion", (number,), (("depth", shared),), *self.judge(levels, kernel, number))
+                yield Case("operator_fusion", (number,), (("depth", shared),), *self.judge(levels, kernel, number, number + 1))
 
 
 def launch_loops(kernel: Nest) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Literal, TypeAlias
 
@@ -75,6 +76,7 @@ def points(eq: Loops) -> Iterator[Point]:
 # ------------------------------------------------------------------------------------------------------------------- touches
 
 
+@lru_cache(maxsize=10_000)
 def accumulator(equation: Equation) -> Expr | None:
     """The occurrence of the target that makes the equation an accumulation, read off the language definition."""
     target, value = equation.target, equation.value

@@ -192,6 +192,24 @@ def test_a_serial_loop_around_a_kernel_makes_launches() -> None:
     assert one(text, C).code == "scope-escapes-kernel"
 
 
+@pytest.mark.parametrize("outer", ["by", "tx"])
+def test_a_serial_loop_inside_a_kernel_orders_no_blocks(outer: str) -> None:
+    """Each block runs the whole serial loop, and reads what another block wrote in an earlier iteration."""
+    grid = Known("C", "f32", (2, 3, 4), "output")
+    written = f"C^{{f32,g}}_{{{outer},a,bx}}"
+    earlier = f"C^{{f32,g}}_{{{outer},a-1,bx-1}}"
+    text = f"B^{{2}}_{{{outer}=0}}L^{{3}}_{{a=0}}B^{{4}}_{{bx=0}}[{written}=if_then_else(1<=a&1<=bx,{earlier},1);];"
+    found = one(text, grid)
+    assert found.code == "crosses-blocks"
+    assert found.witness == ((outer, 0), ("a", 0), ("bx", 0), (f"{outer}'", 0), ("a'", 1), ("bx'", 1))
+    assert found.message == (
+        f"C crosses blocks: {outer}=0, a=1, bx=1 reads C[{outer},a-1,bx-1], which {outer}=0, a=0, bx=0 writes as C[{outer},a,bx]"
+    )
+    assert diagnostics(text.replace("bx-1", "bx"), grid) == []
+    launches = text.replace(f"B^{{2}}_{{{outer}=0}}L^{{3}}_{{a=0}}", f"L^{{3}}_{{a=0}}B^{{2}}_{{{outer}=0}}")
+    assert diagnostics(launches, grid) == []
+
+
 def test_shared_memory_counts_what_one_block_holds() -> None:
     wide = Known("C", "f32", (64, 1024), "output")
     text = "B^{64}_{bx=0}B^{1024}_{tx=0}[D^{f32,s}_{bx,tx}=1;C^{f32,g}_{bx,tx}=D^{f32,s}_{bx,tx};];"

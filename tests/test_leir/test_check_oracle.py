@@ -17,7 +17,7 @@ from leir.lift import make_program
 from leir.printer import print_nests
 from leir.shapes import ShapeError
 from tests.generators import Options, random_inputs
-from tests.illegal.case import Case
+from tests.illegal.case import Case, reads
 from tests.illegal.perturb import perturbed, random_kernel, with_random_kinds
 from tests.oracle import faults
 
@@ -145,22 +145,33 @@ def test_scopes_are_exact() -> None:
     assert min(seen[code] for code in ("legal", *SCOPE_CODES)) >= 100
 
 
-def test_blocks_of_one_launch_share_no_element() -> None:
-    seen: Counter[bool] = Counter()
+@pytest.mark.parametrize("indices", [("bx", "tx", "ty"), ("bx", "by", "tx")], ids=["one", "two"])
+def test_blocks_of_one_launch_share_no_element(indices: tuple[str, ...]) -> None:
+    """With one or two block indices, bound outside or inside of the serial loops of a kernel."""
+    seen: Counter[str] = Counter()
     for seed in range(400):
-        case = random_kernel(Random(seed), ("g",))
+        case = random_kernel(Random(seed), ("g",), "LLU", indices, around=3)
         launch = {k: launch_loops(nest) for k, nest in enumerate(case.nests)}
-        twice = {k for k in launch if sum(name == "bx" for name in _loop_names(case, k)) > 1}
-        expected = faults.blocks_crossed(case.nests, launch, "bx") & twice
-        found = {d.place.path[0] for d in check_flat(case.signature, case.nests) if d.code == "crosses-blocks"}
-        assert found == expected, (seed, print_nests(case.nests))
-        seen[bool(expected)] += 1
-    print(dict(seen))
-    assert seen[True] >= 40
-
-
-def _loop_names(case: Case, number: int) -> list[str]:
-    return [loop.name for path, _, loop in case.loop_places() if path[0] == number]
+        ranks = {
+            (a.tensor.name, len(a.subscripts))
+            for site in case.sites()
+            for a in (site.equation.target, *(a for a, _ in reads(site)))
+        }
+        expected = {
+            where: pairs
+            for where, pairs in faults.blocks_crossed(case.nests, launch).items()
+            if sum(name == where[1] for name, _ in ranks) == 1  # a tensor of two ranks has no elements to compare
+        }
+        found = [d for d in check_flat(case.signature, case.nests) if d.code == "crosses-blocks"]
+        named = {(d.place.path[0], d.message.split()[0]): d.witness or () for d in found}
+        text = print_nests(case.nests)
+        assert len(named) == len(found), (seed, text)
+        assert set(named) == set(expected), (seed, text)
+        assert all(tuple(value for _, value in witness) in expected[where] for where, witness in named.items()), (seed, text)
+        seen["crossing"] += bool(expected)
+        seen["legal"] += not expected
+    print(dict(sorted(seen.items())))
+    assert min(seen["crossing"], seen["legal"]) >= 40
 
 
 @pytest.mark.parametrize("options", [Options(), Options(dtypes=("f16", "f64", "i32", "i64")), Options(extents=(2, 4, 6, 8))])

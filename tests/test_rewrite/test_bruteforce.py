@@ -22,10 +22,24 @@ from leir.shapes import temporary_shapes
 from rewrite.enumerate import Found, Refused, enumerate_steps
 from rules.strategy import Refusal, Target, Witness
 from tests.generators import Options, random_inputs, random_kernel, random_program
+from tests.oracle import loop_steps
 from tests.oracle.steps import Case, Space
 from tests.oracle.trace import conflicts
+from tests.test_rewrite import checked
 
-STRATEGIES = ("loop_split", "loop_reorder", "loop_binding", "operator_fusion")
+STRATEGIES = (
+    "loop_reorder",
+    "loop_tiling",
+    "loop_split",
+    "loop_fusion",
+    "loop_unrolling",
+    "loop_parallelization",
+    "loop_binding",
+    "operator_fusion",
+)
+VECTORS = ("loop_vectorization",)
+REDUCTIONS = ("reduction_factorization",)
+ORDERED = {*STRATEGIES, *VECTORS} - {"loop_unrolling"}  # whose legality depends on what conflicts
 WITNESSED = ("dependence-reversed", "carried-dependence", "reduction-bound")
 CHECKED = 0.1  # of the legal steps go through the checker and the text as well; all are run
 
@@ -38,16 +52,10 @@ class Tally:
     witnesses: int = 0
 
     def table(self) -> str:
-        rows = [f"{name:20}{self.legal[name]:8}{self.illegal[name]:8}" for name in STRATEGIES]
+        rows = [f"{name:24}{self.legal[name]:8}{self.illegal[name]:8}" for name in (*STRATEGIES, *VECTORS, *REDUCTIONS)]
         return "\n".join(
-            [f"{'strategy':20}{'legal':>8}{'illegal':>8}", *rows, f"executed {self.executed}, witnesses {self.witnesses}"]
+            [f"{'strategy':24}{'legal':>8}{'illegal':>8}", *rows, f"executed {self.executed}, witnesses {self.witnesses}"]
         )
-
-
-def space_of(program: Program) -> Space:
-    flat = flatten_program(program)
-    shapes = temporary_shapes(program.signature, flat) | {t.name: t.shape for t in program.signature.tensors}
-    return Space(flat, conflicts(flat, shapes.__getitem__))
 
 
 def radix(program: Program, path: tuple[int, ...], number: int) -> list[int]:
@@ -60,12 +68,20 @@ def radix(program: Program, path: tuple[int, ...], number: int) -> list[int]:
 
 
 def compare(seed: int, program: Program, target: Target, tally: Tally, strategies: tuple[str, ...] = STRATEGIES) -> None:
-    space = space_of(program)
+    flat = flatten_program(program)
+    shapes = temporary_shapes(program.signature, flat) | {t.name: t.shape for t in program.signature.tensors}
+    space = Space(flat, conflicts(flat, shapes.__getitem__) if set(strategies) & ORDERED else [])
     spaces = {
-        "loop_split": lambda: space.splits(lambda path, k: radix(program, path, k)),
         "loop_reorder": space.reorders,
+        "loop_tiling": lambda: loop_steps.tilings(space, lambda path, k: radix(program, path, k)),
+        "loop_split": lambda: space.splits(lambda path, k: radix(program, path, k)),
+        "loop_fusion": lambda: loop_steps.loop_fusions(space),
+        "loop_unrolling": lambda: loop_steps.unrollings(space),
+        "loop_parallelization": lambda: loop_steps.parallelizations(space),
+        "loop_vectorization": lambda: loop_steps.vectorizations(space, shapes.__getitem__, target),
         "loop_binding": space.bindings,
         "operator_fusion": space.fusions,
+        "reduction_factorization": lambda: loop_steps.reduction_cuts(space, lambda path, k: radix(program, path, k)),
     }
     cases = [case for name in strategies for case in spaces[name]()]
     expected = {(c.strategy, c.path, c.arguments): c for c in cases}
@@ -143,20 +159,20 @@ def place(case: Case, witness: Witness, which: int) -> tuple[tuple[int, ...], tu
     return (number, *instance.path), values
 
 
-def wandered(rng: Random, program: Program, target: Target) -> Program:
-    """The program after up to three legal steps, fusions and bindings first: brackets with several kernels' worth of loops."""
+def wandered(rng: Random, program: Program, target: Target, names: tuple[str, ...] = STRATEGIES) -> Program:
+    """The program after up to three legal steps, one time in three a fusion of expressions, in three a binding where allowed."""
     for _ in range(rng.randint(0, 3)):
-        names = rng.choice((("operator_fusion",), ("loop_binding",), STRATEGIES))
-        steps = [f for f in enumerate_steps(program, target, names) if isinstance(f, Found)]
+        name = rng.choice(("operator_fusion", "loop_binding" if "loop_binding" in names else "loop_split", rng.choice(names)))
+        steps = [f for f in enumerate_steps(program, target, [name]) if isinstance(f, Found)]
         if steps:
             program = rng.choice(steps).program
     return program
 
 
 def random_programs(tally: Tally) -> None:
-    """500 random small programs after a few random steps, all strategies."""
+    """Random small programs after a few random steps, all strategies that a GPU has no further condition on."""
     options = Options(extents=(2, 3, 4), expressions=3, recurrences=3, transcendental=False)
-    for seed in range(500):
+    for seed in range(330):
         rng = Random(seed)
         compare(seed, wandered(rng, random_program(rng, options), "cuda"), "cuda", tally)
 
@@ -174,14 +190,71 @@ def random_neighbours(tally: Tally) -> None:
         compare(seed, random_program(Random(seed), options), "llvm", tally, ("operator_fusion",))
 
 
+def random_tiles(tally: Tally) -> None:
+    """Recurrences over loops that can be cut."""
+    options = Options(extents=(4,), expressions=2, depth=3, recurrences=20, nested=False, gathers=False, transcendental=False)
+    for seed in range(480):
+        compare(seed, random_program(Random(seed), options), "llvm", tally, ("loop_tiling",))
+
+
+def random_copies(tally: Tally) -> None:
+    """Longer loops, some unrolled already, for what exceeds the limit."""
+    options = Options(extents=(2, 8, 16, 20), expressions=3, depth=3, gathers=False, transcendental=False)
+    for seed in range(250):
+        rng = Random(seed)
+        program = random_program(rng, options)
+        for _ in range(rng.randint(1, 4)):
+            steps = [f for f in enumerate_steps(program, strategies=["loop_unrolling"]) if isinstance(f, Found)]
+            program = rng.choice(steps).program if steps else program
+        compare(seed, program, "llvm", tally, ("loop_unrolling",))
+
+
+def random_vectors(tally: Tally) -> None:
+    """Innermost loops, for a CPU after random steps, vectorizing ones too, and for a GPU."""
+    options = Options(extents=(2, 3, 4), expressions=2, depth=2, recurrences=0, transcendental=False)
+    for seed in range(340):
+        rng = Random(seed)
+        program = random_program(rng, options)
+        compare(seed, program, "cuda", tally, VECTORS)
+        compare(seed, wandered(rng, program, "llvm", (*VECTORS, "loop_fusion", "loop_reorder")), "llvm", tally, VECTORS)
+
+
+def random_reductions(tally: Tally) -> None:
+    """Reductions of floats and of integers, alone and with company."""
+    options = Options(dtypes=("f32", "i32"), extents=(2, 3, 4, 6), expressions=3, depth=3, transcendental=False)
+    for seed in range(400):
+        rng = Random(seed)
+        program = wandered(rng, random_program(rng, options), "llvm", ("loop_split", "loop_fusion", *REDUCTIONS))
+        compare(seed, program, "llvm", tally, REDUCTIONS)
+    for seed in range(40):
+        compare(seed, company(Random(seed)), "llvm", tally, REDUCTIONS)
+
+
+def company(rng: Random) -> Program:
+    """Two reductions in one body."""
+    rows, columns = rng.choice((2, 3)), rng.choice((4, 6, 8))
+    header = f"# A f32[{rows},{columns}] input\n# C f32[{rows}] output\n# D f32[] output\n"
+    first = rng.choice(("C^{f32,g}_{a}+A^{f32,g}_{a,c}", "max(C^{f32,g}_{a},A^{f32,g}_{a,c})"))
+    second = rng.choice(("D^{f32,g}*A^{f32,g}_{a,c}", "D^{f32,g}-A^{f32,g}_{a,c}", "min(D^{f32,g},A^{f32,g}_{a,c})"))
+    loops = f"L^{{{rows}}}_{{a=0}}L^{{{columns}}}_{{c=0}}"
+    return checked.program(f"{header}{loops}[C^{{f32,g}}_{{a}}={first};D^{{f32,g}}={second};];")
+
+
 def test_enumeration_is_brute_force() -> None:
     """Zero disagreements, and at least 200 legal and 100 illegal instances of each strategy."""
     tally = Tally()
-    random_programs(tally)
-    random_kernels(tally)
-    random_neighbours(tally)
+    for part in (
+        random_programs,
+        random_kernels,
+        random_neighbours,
+        random_tiles,
+        random_copies,
+        random_vectors,
+        random_reductions,
+    ):
+        part(tally)
     print("\n" + tally.table())
-    for name in STRATEGIES:
+    for name in (*STRATEGIES, *VECTORS, *REDUCTIONS):
         assert tally.legal[name] >= 200, tally.table()
-        assert tally.illegal[name] >= 100, tally.table()
+        assert tally.illegal[name] >= (200 if name in REDUCTIONS else 100), tally.table()
     assert tally.witnesses >= 500

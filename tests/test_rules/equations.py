@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from types import ModuleType
 
 from leir.ir import Equation, Expr
 from leir.parser import parse_nests
 from leir.printer import print_expr
-from rules.mathematics import put_back, scalar_sites
-from rules.mathematics.factorization import parameters, propose
+from rules.mathematics import factorization, put_back, scalar_sites
 from rules.strategy import Refusal
 
 
@@ -28,11 +28,20 @@ def short(expr: Expr) -> str:
 
 def factorizations(right: str, dtype: str = "f32") -> list[str]:
     """Every outcome of factorization on ``R=right``, in order: the new right-hand side, or the code of a refusal."""
+    return [text for text, _ in outcomes(factorization, right, dtype)]
+
+
+def outcomes(strategy: ModuleType, right: str, dtype: str = "f32") -> list[tuple[str, str]]:
+    """Every outcome of a strategy's module on ``R=right``, in order: the new right-hand side, or the code of a refusal, and the
+    rounding class."""
     source = equation(right, dtype)
-    found: list[str] = []
+    found: list[tuple[str, str]] = []
     for path, unit in scalar_sites(source):
-        for arguments in parameters(unit):
-            proposal = propose(unit, arguments)
+        for arguments in strategy.parameters(unit):
+            proposal = strategy.propose(unit, arguments)
             outcome = proposal if isinstance(proposal, Refusal) else put_back(source, path, proposal.result)
-            found.append(outcome.code if isinstance(outcome, Refusal) else short(outcome.value))
+            if isinstance(outcome, Refusal):
+                found.append((outcome.code, "refused"))
+            else:
+                found.append((short(outcome.value), proposal.rounding))
     return found

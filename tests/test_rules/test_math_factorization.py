@@ -10,7 +10,8 @@ from leir.ir import Equation
 from leir.parser import parse_nests
 from leir.printer import print_equation
 from rules.mathematics import put_back, scalar_sites
-from rules.mathematics.factorization import MAX_DEGREE, MAX_NODES, gathered, parameters, propose
+from rules.mathematics.factorization import gathered, parameters, propose
+from rules.mathematics.identity import MAX_DEGREE, MAX_NODES
 from rules.strategy import Proposal, Refusal, ScalarUnit
 from tests.test_rules.equations import equation, factorizations, short
 
@@ -101,6 +102,10 @@ def test_constants_survive(before: str, after: list[str]) -> None:
         ("A*C/C+D*C", ["C*(A/C+D)"]),
         ("1/C+A/C", ["(1+A)/C"]),
         ("A/(C-D)+E/(C-D)", ["(A+E)/(C-D)"]),
+        ("A/(C/D)*E+A/(C/D)*F", ["A*(E+F)/(C/D)"]),
+        ("A/(-C)+D/(-C)", ["-(A+D)/C"]),
+        ("A/(C/2)+D/(C/2)", ["(A+D)/(C/2)"]),
+        ("A/(1/(C*D))+A/E", ["A*(1/(1/(C*D))+1/E)"]),
         ("A/0+C/0", ["needs-nonzero"]),
         ("(A+C)/0", ["needs-nonzero"]),
         ("(A+C)/0.0", ["needs-nonzero"]),

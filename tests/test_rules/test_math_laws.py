@@ -16,12 +16,14 @@ from hypothesis import strategies as st
 
 from leir.ir import Binary, Expr, Index, Int, Real, Unary, accesses, children, subexpressions, with_children
 from leir.printer import print_expr
-from rules.mathematics import field, scalar_sites
+from rewrite.enumerate import enumerate_steps
+from rules.mathematics import expansion, factorization, field, powers, scalar_sites
 from rules.mathematics.factorization import parameters, propose
 from rules.mathematics.shape import paths_in
 from rules.strategy import Proposal, Refusal, ScalarUnit
 from rules.sympy_bridge import difference_expands_to_zero, factor_list, from_sympy, to_sympy
 from tests.test_rules.equations import equation
+from tests.test_rules.softmaxes import random_softmax
 
 ROOT = Path(__file__).resolve().parents[2]
 LEAVES = 4
@@ -203,21 +205,26 @@ def test_the_field_tells_different_expressions_apart() -> None:
 
 
 def digest() -> str:
-    """What enumeration says about 150 random sums, as one hash."""
+    """What enumeration says about 80 random sums and 20 random softmaxes, as one hash."""
     rng = Random(5)
     lines: list[str] = []
-    for _ in range(150):
+    for _ in range(80):
         terms = []
         for _ in range(rng.randint(2, 5)):
             factors = [rng.choice((*"ACDE", "2", "0.5", "(A-C)", "exp(D)")) for _ in range(rng.randint(1, 3))]
             terms.append(rng.choice("*/").join(factors))
         source = equation("max(" + rng.choice("+-").join(terms) + f",(A+{rng.randint(1, 9)})/6)")
-        for path, unit in scalar_sites(source):
-            for arguments in parameters(unit):
-                outcome = propose(unit, arguments)
+        sites = [(strategy, *site) for strategy in (factorization, expansion, powers) for site in scalar_sites(source)]
+        for strategy, path, unit in sites:
+            for arguments in strategy.parameters(unit):
+                outcome = strategy.propose(unit, arguments)
                 text = outcome.code if isinstance(outcome, Refusal) else print_expr(outcome.result, ["a"])
                 lines.append(f"{path}{arguments}{text}")
     assert len(lines) > 150
+    for seed in range(20):
+        lines += [
+            f"{found.step}{found.key}" for found in enumerate_steps(random_softmax(Random(seed)), strategies=["online_softmax"])
+        ]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
