@@ -24,6 +24,9 @@ def describe_place(step: Step, program: Program) -> str:
     if "loop" in arguments:
         loop = item.schedule[int(str(arguments["loop"]))]
         return f"loop {loop.name} of {where}"
+    if "pair" in arguments:
+        outer, inner = item.schedule[int(str(arguments["pair"])) :][:2]
+        return f"the loops {outer.name} and {inner.name} of {where}"
     if "depth" in arguments or step.strategy == "expression_reorder":
         return f"{where} and the expression after it"
     return where

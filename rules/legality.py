@@ -73,7 +73,7 @@ def _order_problem(old: Nest, new: Nest) -> Refusal | None:
                     "dependence-reversed", witness(old, clash), clash, f"loop {loop.name} would run them the other way round"
                 )
             found = witness(old, clash)
-            code = "reduction-bound" if found.kind == "accumulation" else "carried-dependence"
+            code = "reduction-bound" if found.kind == "accumulation" and loop.kind == "B" else "carried-dependence"
             return _clash_problem(code, found, clash, f"the {loop.kind} loop {loop.name} would run both at once")
         case Undecided(tensor=tensor):
             return _over_budget(tensor)

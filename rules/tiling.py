@@ -83,7 +83,7 @@ def neighbours(unit: ScheduleUnit) -> Iterator[Arguments]:
 
 
 def loop_fusion(unit: ScheduleUnit, arguments: Arguments) -> Proposal | Refusal:
-    """Two neighbouring loops become one. It is bound if one of them is, with its index; else it has the kind of both.
+    """Two neighbouring loops become one, with the index of the inner one; if only one of them is bound, it is bound like that one.
 
     before::
 
@@ -128,9 +128,9 @@ _KIND: Mapping[Kind, str] = {"L": "serial", "P": "parallel", "V": "vectorized", 
 
 def _like(outer: Loop, inner: Loop) -> Loop | None:
     """The loop whose kind and index the fused one takes; None where the kinds do not go together."""
-    if outer.kind == inner.kind or (outer.kind, inner.kind) == ("B", "L"):
-        return outer
-    return inner if (outer.kind, inner.kind) == ("L", "B") else None
+    if outer.kind == inner.kind or (outer.kind, inner.kind) == ("L", "B"):
+        return inner
+    return outer if (outer.kind, inner.kind) == ("B", "L") else None
 
 
 def _mixed(nest: Nest, outer: Loop, inner: Loop) -> Refusal | None:

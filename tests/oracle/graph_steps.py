@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from leir.ir import Access, Binary, Call, Compare, Expr, Nest, Real, Unary
+from leir.ir import Access, Binary, Call, Compare, Expr, Int, Nest, Real, Unary
 from tests.oracle.steps import Case, Levels, Space, kernel_problem
 from tests.oracle.trace import Loops, Point, Where, accumulator, decide, equations_of, number, operator, points, sequential_time
 
@@ -176,11 +176,21 @@ class Values:
         return tuple(self.integer(sub, point) for sub in access.subscripts)
 
     def integer(self, expr: Expr, point: Point) -> int:
-        if isinstance(expr, Access):
-            return int(self.integers[expr.tensor.name][self.element(expr, point)])
-        value = number(expr, point)
+        """The value of a subscript: its reads become numbers first."""
+        value = number(self.looked_up(expr, point), point)
         assert value is not None
         return value
+
+    def looked_up(self, expr: Expr, point: Point) -> Expr:
+        match expr:
+            case Access():
+                held = int(self.integers[expr.tensor.name][self.element(expr, point)])
+                return Int(held) if held >= 0 else Unary("-", Int(-held))
+            case Unary():
+                return Unary(expr.op, self.looked_up(expr.operand, point))
+            case Binary():
+                return Binary(expr.op, self.looked_up(expr.left, point), self.looked_up(expr.right, point))
+        return expr
 
     def value(self, expr: Expr, point: Point) -> int:
         known = number(expr, point)

@@ -68,8 +68,8 @@ def loop_fusions(space: Space) -> Iterator[Case]:
         for k in range(len(nest.schedule) - 1):
             first, second = nest.schedule[k : k + 2]
             kinds = first.kind + second.kind
-            bound = second if kinds == "LB" else first
-            fused = _made(bound.kind, bound.name, first.extent * second.extent)
+            like = first if kinds == "BL" else second
+            fused = _made(like.kind, like.name, first.extent * second.extent)
 
             def values(p: Point, k: int = k, size: int = second.extent) -> Sequence[int]:
                 return (*p[:k], p[k] * size + p[k + 1], *p[k + 2 :])

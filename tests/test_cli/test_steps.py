@@ -51,6 +51,17 @@ def test_apply_writes_the_program_and_the_certificate(leir: Leir, matmul: Path, 
     assert leir("diff", matmul, program).code == 1
 
 
+def test_risky_steps_are_offered_and_applied_on_request(leir: Leir, tmp_path: Path) -> None:
+    program = tmp_path / "product.leir"
+    known = "# leir 1 product\n# A f32[4] input\n# C f32[4] output\n"
+    program.write_text(known + "L^{4}_{a=0}[C^{f32,g}_{a}=exp(A^{f32,g}_{a})*exp(1-A^{f32,g}_{a});];\n", encoding="utf-8")
+    assert leir("steps", program, "-s", "powsimp").out == "0 legal\n"
+    assert "real+range" in leir("steps", program, "-s", "powsimp", "--risky").out
+    step = ["powsimp", "0.0:", "rule=exponential", "at=,"]
+    assert "[needs-range]" in leir("apply", program, *step).err
+    assert leir("apply", program, *step, "--risky").code == 0
+
+
 def test_an_illegal_step_ends_with_1(leir: Leir, matmul: Path) -> None:
     outcome = leir("apply", matmul, "loop_binding", "0", "loop=2", "axis=tx")
     assert (outcome.code, outcome.out) == (1, "")

@@ -68,7 +68,7 @@ def test_replay_stops_at_a_refusal_and_numbers_the_step() -> None:
     ("step", "message"),
     [
         ("loop_splitting 0 loop=0 factor=2", "'loop_splitting' is no strategy"),
-        ("loop_tiling 0 loop=0", "loop_tiling is described in the catalogue but not implemented"),
+        ("apart 0:0 at=0", "apart is described in the catalogue but not implemented"),
         ("loop_split 7 loop=0 factor=2", "loop_split has no site 7 in example; its sites are: 0 1"),
         ("loop_split 0.0 loop=0 factor=2", "loop_split has no site 0.0"),
         ("operator_fusion 1 depth=1", "operator_fusion has no site 1 in example; its sites are: 0"),

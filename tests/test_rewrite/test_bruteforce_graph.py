@@ -182,9 +182,16 @@ def _values(witness: Witness, which: int) -> tuple[int, ...]:
 
 
 def wandered(rng: Random, program: Program) -> Program:
-    """The program after up to three legal fusions, bindings and swaps."""
+    """The program after up to three legal steps, fusions first."""
+    choices = (
+        ("operator_fusion",),
+        ("operator_fusion",),
+        ("loop_binding", "loop_split"),
+        ("expression_reorder",),
+        ("compute_inline",),
+    )
     for _ in range(rng.randint(0, 3)):
-        names = rng.choice((("operator_fusion",), ("operator_fusion",), ("loop_binding", "loop_split"), ("expression_reorder",)))
+        names = rng.choice(choices)
         steps = [f for f in enumerate_steps(program, "cuda", names) if isinstance(f, Found)]
         if steps:
             program = rng.choice(steps).program

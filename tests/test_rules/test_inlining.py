@@ -232,6 +232,17 @@ def test_a_target_that_does_not_tell_the_iteration_is_refused() -> None:
     assert refused(source, "compute_inline 0.0 consumer=1,0").code == "write-map"
 
 
+def test_a_read_that_no_instance_reaches_is_replaced_too() -> None:
+    source = """
+        # A f32[4] input
+        # E f32[4] output
+        L^{4}_{a=0}[D^{f32,g}_{a}=A^{f32,g}_{a}*2.0;];
+        L^{4}_{a=0}[E^{f32,g}_{a}=if_then_else(a<4,D^{f32,g}_{a},D^{f32,g}_{a+1});];
+    """
+    made = assert_same_bits(source, "compute_inline 0.0 consumer=1,0")
+    assert made == "L^{4}_{a=0}[E^{f32,g}_{a}=if_then_else(a<4,A^{f32,g}_{a}*2.0,A^{f32,g}_{a+1}*2.0);];"
+
+
 def test_a_step_reads_and_writes_itself() -> None:
     step = "compute_inline 0.0 consumer=1,0"
     made = applied(CHAIN, step)

@@ -70,6 +70,7 @@ def test_all_distinct_results_in_source_order(before: str, after: list[str]) -> 
         ("(A+3)/6.0", ["A/6.0+0.5"]),
         ("(A+3)/-6", ["A/-6+3/-6"]),
         ("(A+C)/D", []),
+        ("(A+1)/(1.0/2)", ["A/(1.0/2)+2.0"]),
     ],
 )
 def test_division_by_a_constant_is_distributed(before: str, after: list[str]) -> None:

@@ -32,6 +32,7 @@ from tests.test_rules.equations import equation, outcomes
         ("A*C**-1", ["A/C"]),
         ("A*(2/C)", []),
         ("A/(1/C)", []),
+        ("inf*A*(1/C)", ["inf*A/C"]),
         ("A*A", ["A**2"]),
         ("A*A*C", ["A**2*C"]),
         ("C*(A*A)", ["C*A**2"]),

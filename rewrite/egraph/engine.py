@@ -1,0 +1,81 @@
+"""The dataflow in egglog: new kernels and unions in, classes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import TracebackType
+
+from rewrite.egraph.adapter import Tables
+from rewrite.egraph.dataflow import Dataflow
+from rewrite.egraph.schema import GRAPH
+
+
+class Engine:
+    """Keeps the tables of egglog in step with a `Dataflow`."""
+
+    def __init__(self, flow: Dataflow, declarations: Iterable[str] = ()) -> None:
+        self.flow = flow
+        self.tables = Tables((*GRAPH, *declarations))
+        self.matches: dict[str, int] = {}
+        self.rows = 0
+        self._values = self._kernels = 0
+        self._lists: dict[tuple[int, ...], int] = {}
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.tables.__exit__(kind, error, trace)
+
+    def load(self, unions: Iterable[tuple[int, int]]) -> None:
+        """Hand over what is new in the dataflow, and unions of values."""
+        flow = self.flow
+        lists: dict[str, list[tuple[int, ...]]] = {"LNone": [], "LMore": []}
+        kernels = []
+        for number in range(self._kernels, len(flow.kernels)):
+            kernel = flow.kernels[number]
+            kernels.append((number, kernel.template, self.list_of(kernel.operands, lists)))
+        outs, args = [], []
+        for number in range(self._values, len(flow.values)):
+            value = flow.values[number]
+            if value.kernel is None:
+                args.append((number, number))
+            else:
+                outs.append((number, value.kernel, value.output))
+        self._kernels, self._values = len(flow.kernels), len(flow.values)
+        for relation, rows in (("LArg", args), *lists.items(), ("LKern", kernels), ("LOut", outs), ("UT", list(unions))):
+            self.tables.insert(relation, rows)
+        self.run("load")
+
+    def list_of(self, values: tuple[int, ...], new: dict[str, list[tuple[int, ...]]]) -> int:
+        """The handle of a list of values; what is new is added to the rows."""
+        found = self._lists.get(values)
+        if found is not None:
+            return found
+        rest = self.list_of(values[1:], new) if values else 0
+        found = self._lists[values] = len(self._lists)
+        if values:
+            new["LMore"].append((found, values[0], rest))
+        else:
+            new["LNone"].append((found,))
+        return found
+
+    def run(self, ruleset: str) -> bool:
+        """One iteration; whether it changed anything."""
+        updated, matches = self.tables.run(ruleset)
+        for rule, count in matches.items():
+            self.matches[rule] = self.matches.get(rule, 0) + count
+        return updated
+
+    def leaders(self) -> tuple[int, ...]:
+        """Per value, the least number of a value in its class."""
+        frozen = self.tables.frozen()
+        self.rows = frozen.count()
+        least: dict[int, int] = {}
+        classes: dict[int, int] = {}
+        for (handle,), found in frozen.rows("HT"):
+            assert isinstance(handle, int)
+            assert isinstance(found, int)
+            classes[handle] = found
+            least[found] = min(handle, least.get(found, handle))
+        return tuple(least[classes[number]] for number in range(len(self.flow.values)))

@@ -1,0 +1,109 @@
+"""What strategies make of concrete programs, brought into the dataflow.
+
+A strategy sees a whole program that holds the kernels on offer, so it decides as it always does. What it promises is that what is
+used behind the expressions that it replaced stays as it was: these values are united, pair by pair. Temporaries that nothing
+outside reads are not, for a strategy may give them another meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from leir.ir import Nest
+from rewrite.apply import Applied, arguments, carry_out
+from rewrite.egraph.assemble import Assembled
+from rewrite.egraph.classes import Classes
+from rewrite.egraph.dataflow import all_shapes
+from rewrite.egraph.options import Options
+from rewrite.egraph.report import StrategyReport
+from rewrite.egraph.templates import tensors, written
+from rewrite.step import Step
+from rewrite.units import units
+from rules.strategy import Refusal, Rounding, Strategy
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """One entry of the proof forest: ``step``, carried out in some program that holds the kernels ``needs`` (the first is the one at
+    the site), made the kernels ``made``, and gave the unions. ``step`` is None for what follows from scalar unions."""
+
+    step: Step | None
+    rounding: Rounding
+    needs: tuple[int, ...]
+    made: tuple[int, ...]
+    unions: tuple[tuple[int, int], ...]
+
+
+@dataclass(slots=True)
+class Grown:
+    """What an iteration brought."""
+
+    derivations: list[Derivation] = field(default_factory=list)
+    applied: list[tuple[Derivation, Applied]] = field(default_factory=list)
+
+
+def grow(
+    strategy: Strategy, held: Assembled, at: int, view: Classes, options: Options, report: StrategyReport, deadline: float
+) -> list[tuple[Derivation, Applied]] | None:
+    """Everything that a strategy makes of the expression number ``at`` of a program, or of a window that starts there. None if the
+    deadline, a reading of ``perf_counter``, passed before that."""
+    started = perf_counter()
+    found = []
+    complete = True
+    for site, unit in units(strategy, held.program, options.target):
+        if site.path[0] != at:
+            continue
+        report.offers += 1
+        for args in arguments(strategy.name, unit):
+            if perf_counter() > deadline:
+                complete = False
+                break
+            report.matches += 1
+            outcome = carry_out(held.program, strategy, site, unit, args, options.target, options.risky)
+            if isinstance(outcome, Refusal):
+                continue
+            report.legal += 1
+            derivation = brought_in(outcome, held, at, view)
+            if derivation is not None:
+                report.unions += len(derivation.unions)
+                found.append((derivation, outcome))
+    report.seconds += perf_counter() - started
+    return found if complete else None
+
+
+def brought_in(outcome: Applied, held: Assembled, at: int, view: Classes) -> Derivation | None:
+    """The kernels and unions of a step; None if it brings nothing new."""
+    flow = view.flow
+    old, new = outcome.before.nests, outcome.program.nests
+    start, end = _common(old, new)
+    versions = flow.inputs()
+    for nest, kernel in zip(old[:start], held.kernels[:start], strict=True):
+        versions.update(zip(written(nest), view.outputs(kernel), strict=True))
+    before = dict(versions)
+    for nest, kernel in zip(old[start : len(old) - end], held.kernels[start : len(old) - end], strict=True):
+        before.update(zip(written(nest), view.outputs(kernel), strict=True))
+    last = len(flow.kernels)
+    made = [kernel for kernel, *_ in flow.add(new[start : len(new) - end], versions, all_shapes(outcome.program), start)]
+    live = {name for nest in old[len(old) - end :] for name in tensors(nest)} | set(flow.roots)
+    unions = []
+    for name, value in before.items():
+        if name in live:
+            other = versions[name]
+            if (view.leader[other] if other < len(view.leader) else other) != value:
+                unions.append((value, other))
+    if not unions and all(kernel < last for kernel in made):
+        return None
+    gone = held.kernels[start : len(old) - end]
+    needs = dict.fromkeys((held.kernels[at], *(k for k in gone if k not in made)))
+    fresh = tuple(k for k in made if k not in gone)
+    return Derivation(outcome.step, outcome.rounding, tuple(needs), fresh, tuple(unions))
+
+
+def _common(old: Sequence[Nest], new: Sequence[Nest]) -> tuple[int, int]:
+    """How many expressions two programs share at their beginnings and at their ends."""
+    shorter = min(len(old), len(new))
+    start = next((k for k in range(shorter) if old[k] is not new[k]), shorter)
+    end = next((k for k in range(shorter - start) if old[-1 - k] is not new[-1 - k]), shorter - start)
+    return start, end

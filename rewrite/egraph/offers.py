@@ -1,0 +1,89 @@
+"""Which kernels go to which strategy, and the programs in which they stand there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+
+from rewrite.egraph.assemble import Assembled, Problem, assemble
+from rewrite.egraph.classes import Classes, Ranking
+from rules.strategy import Strategy
+
+Group = tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Offers:
+    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones."""
+
+    ranking: Ranking
+    beam: int
+    originals: int
+    unplaced: dict[str, int]
+    _programs: dict[tuple[Group, bool], Assembled | None] = field(default_factory=dict)
+
+    @property
+    def view(self) -> Classes:
+        return self.ranking.classes
+
+    def groups(self, strategy: Strategy) -> Iterator[Group]:
+        """The groups of kernels to offer: single ones, or for a strategy that takes several expressions, those that belong together,
+        in program order. Cheap ones first."""
+        if strategy.unit == "program":
+            pair = self._tuples(2)
+            yield from [*self._tuples(1), *(group for group in pair if self._feeds(*group))]
+        else:
+            yield from self._tuples(strategy.width if strategy.unit == "window" else 1)
+
+    def program(self, group: Group, adjacent: bool) -> Assembled | None:
+        """The cheapest program that holds a group, side by side if ``adjacent``; None if there is none, which is counted."""
+        if len(group) == 1:
+            adjacent = False
+        key = group, adjacent
+        if key not in self._programs:
+            self._programs[key] = self._program(group, adjacent)
+        return self._programs[key]
+
+    def _program(self, group: Group, adjacent: bool) -> Assembled | None:
+        choice = self.ranking.around(group)
+        if choice is None:
+            return self._count("no way to an output")
+        made = assemble(self.view, choice, group if adjacent else ())
+        if isinstance(made, Problem):
+            return self._count(made.code)
+        return made if all(kernel in made.kernels for kernel in group) else self._count("unused")
+
+    def _count(self, reason: str) -> None:
+        self.unplaced[reason] = self.unplaced.get(reason, 0) + 1
+
+    def _singles(self, beam: int) -> list[int]:
+        found: dict[int, None] = {}
+        for name in sorted(self.view.kernels):
+            found.update(dict.fromkeys(self.ranking.cheapest(name, beam)))
+        return list(found)
+
+    def _tuples(self, width: int) -> list[Group]:
+        singles = self._singles(max(1, -(-self.beam // width)))
+        groups: list[Group] = [(kernel,) for kernel in singles]
+        for _ in range(width - 1):
+            groups = [(*group, k) for group, k in product(groups, singles) if self._joins(group, k)]
+        return sorted(groups, key=lambda group: (sum(self.ranking.cost(k) for k in group), group))
+
+    def _joins(self, group: Group, kernel: int) -> bool:
+        if kernel in group or any(self._feeds(kernel, earlier) for earlier in group):
+            return False
+        outputs = self.view.outputs(kernel)
+        if any(out in self.view.outputs(earlier) for earlier in group for out in outputs):
+            return False
+        return any(self._related(earlier, kernel) for earlier in group)
+
+    def _feeds(self, first: int, second: int) -> bool:
+        return not set(self.view.outputs(first)).isdisjoint(self.view.operands(second))
+
+    def _related(self, first: int, second: int) -> bool:
+        return (
+            self._feeds(first, second)
+            or (first < self.originals and second < self.originals)
+            or not set(self.view.operands(first)).isdisjoint(self.view.operands(second))
+        )
