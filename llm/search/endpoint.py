@@ -129,7 +129,8 @@ def _post(endpoint: Endpoint, body: bytes) -> _Response:
                 while len(received) <= endpoint.max_bytes and (part := response.read1(65536)):
                     received += part
             except (OSError, http.client.HTTPException, ValueError) as problem:
-                return _Response("timeout" if deadline.passed else "broken", bytes(received), _told(problem))
+                late = deadline.passed or isinstance(problem, TimeoutError)  # the socket's own limit may come first
+                return _Response("timeout" if late else "broken", bytes(received), _told(problem))
             if deadline.passed:
                 return _Response("timeout", bytes(received))
             wait = _retry_after(response.getheader("Retry-After"))

@@ -1,9 +1,9 @@
 """Every LEIR snippet in the documentation is what the page says it is.
 
-    ```leir                 a program with its tensor lines, without errors
-    ```leir error=CODE      one that the checker refuses with exactly this code; `syntax` where it cannot be read at all
-    ```leir fragment        text without a signature, which can be read
-    ```leir axes=576,10     a program whose first expression has these axes in normal form
+```leir                 a program with its tensor lines, without errors
+```leir error=CODE      one that the checker refuses with exactly this code; `syntax` where it cannot be read at all
+```leir fragment        text without a signature, which can be read
+```leir axes=576,10     a program whose first expression has these axes in normal form
 """
 
 from __future__ import annotations
