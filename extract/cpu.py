@@ -15,7 +15,7 @@ time that each level of memory takes, and pays for the start of parallel loops.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log2
 
@@ -23,7 +23,6 @@ from extract.address import ITEM_BYTES, Address
 from extract.device import Device
 from extract.features import Block, Kernel, Operation, PathLoop, Work
 from extract.traffic import traffic
-from leir.ir import FLOAT_DTYPES
 
 MAX_LANES = 64
 """The longest V loop that is lowered to vector code (`lower.plan`)."""
@@ -83,6 +82,8 @@ class _Code:
         self.vector: PathLoop | None = None
         """The loop whose iterations are lanes: the V loop, one of the straight-line code, or the running one."""
         self.scalar_straight = False
+        self._size = float("inf")
+        """The instructions of one iteration of the running loop."""
         self.called = any(o.cost in device.calls for w in self.works for o in w.operations)
         split = self._straight_from()
         self.straight = self.loops[split:]
@@ -109,6 +110,7 @@ class _Code:
         while split and self.loops[split - 1].kind != "P" and size * self.loops[split - 1].extent <= self.device["unroll"]:
             split -= 1
             size *= self.loops[split].extent
+        self._size = size
         return split
 
     def _instructions(self) -> float:
@@ -147,8 +149,7 @@ class _Code:
         for work in self.works:
             if work.recurs:
                 return False
-            reduces = work.accumulates in ("+", "*") and work.target.dtype in FLOAT_DTYPES
-            if reduces and not work.target.moves & loop.wheels:
+            if work.accumulates and not work.regroups and not work.target.moves & loop.wheels:
                 return False
         return True
 
@@ -175,7 +176,8 @@ class _Code:
             rest = self.running.extent - int(trips) * lanes
             total += rest * per / 2  # the remainder runs in narrower vectors, then one by one
             total += self._horizontal(lanes)
-        total += self.device["loop_entry"]
+        if trips * self._size > self.device["unroll"] or not self.block.alone:
+            total += self.device["loop_entry"]
         if self.block.alone and trips > self.device["predicted_trips"]:
             total += self.device["mispredict"]
         return entries * total + around + entries * self._hoisted(), what
@@ -220,11 +222,11 @@ class _Code:
                     if self._varies(operation):
                         calls += self._points(operation) * self._call(operation)
                 elif self._varies(operation):
-                    registers = self._instances(operation)
+                    registers = self._instances(operation, work)
                     arithmetic += registers * device.operations[self._class(operation)][0]
                     issued += registers
-            if not moved and (work.accumulates or work.recurs) or work.recurs:
-                depth = self._depth(work.target) if not work.recurs else 1
+            if work.recurs or (work.accumulates and not moved):
+                depth = self._depth(work) if not work.recurs else 1
                 link = self._latency(work) + (device["spill"] if self.called and not work.recurs else 0)
                 chain = max(chain, link * depth)
         # an operand in memory is part of the instruction that uses it
@@ -276,9 +278,9 @@ class _Code:
                 count *= max(1, ceil(loop.extent * address.item / self.device["simd"]))
             else:
                 count *= loop.extent
-        if self.vector is self.running and self.running is not None and self.straight is not None:
-            stride = abs(address.strides[self.running.last])
-            count *= max(1, stride // address.item) if address.moves & self.running.wheels else 1
+        if self.vector is self.running and self.running is not None and address.moves & self.running.wheels:
+            # steps of several elements are loaded as whole vectors, which the copies of the straight-line code share
+            return max(count, abs(address.strides[self.running.last]) // address.item)
         return count
 
     def _points(self, operation: Operation) -> float:
@@ -288,21 +290,27 @@ class _Code:
             count *= loop.extent if operation.depends & loop.wheels else 1
         return count
 
-    def _instances(self, operation: Operation) -> float:
+    def _instances(self, operation: Operation, work: Work) -> float:
         """Vector (or scalar) instructions of one operation in one iteration."""
-        count = 1.0
-        item = max(w.target.item for w in self.works)
+        count = folded = 1.0
         for loop in self.straight:
-            if operation.depends & loop.wheels:
-                count *= max(1, ceil(loop.extent * item / self.device["simd"])) if loop is self.vector else loop.extent
-        return count
+            if not operation.depends & loop.wheels:
+                continue
+            if loop is self.vector:
+                count *= self._registers_of(loop.extent)
+            elif operation.chain and work.regroups and not work.target.moves & loop.wheels:
+                folded *= loop.extent
+            else:
+                count *= loop.extent
+        lanes = self.device["simd"] / work.target.item
+        return count * (folded if folded < lanes else folded / lanes + 2 * log2(lanes))
 
-    def _depth(self, target: Address) -> float:
-        """How many accumulations of one element the straight-line code makes in a row."""
+    def _depth(self, work: Work) -> float:
+        """How many accumulations of one element the straight-line code makes in a row; a tree where they may be regrouped."""
         depth = 1.0
         for loop in self.straight:
-            depth *= 1 if target.moves & loop.wheels else loop.extent
-        return depth
+            depth *= 1 if work.target.moves & loop.wheels else loop.extent
+        return 1 + log2(depth) if work.regroups else depth
 
     def _hoisted(self) -> float:
         """Cycles per entry of the running loop for what was taken out of it: calls and divisions, and results kept in registers."""
@@ -331,7 +339,3 @@ class _Code:
         for loop in self.loops:
             count *= 1 if work.target.moves & loop.wheels else loop.extent
         return count
-
-
-def blocks_of(kernel: Kernel) -> Sequence[Block]:
-    return kernel.blocks

@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 from extract.address import Address, Addresses, Wheel, wheels_of
 from extract.footprint import Shape, first_run, lines, sets_met
 from leir.elaborate import Apply, Const, IndexValue, Load, Typed, elaborate
-from leir.ir import FLOAT_DTYPES, Equation, Expr, Loop, Nest, accumulation, subexpressions
+from leir.ir import FLOAT_DTYPES, Binary, Equation, Expr, Loop, Nest, accumulation, subexpressions
 from leir.polyhedral import touches
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -48,6 +48,11 @@ class Work:
     accumulates: str | None
     recurs: bool
     starts: bool
+
+    @property
+    def regroups(self) -> bool:
+        """Whether the accumulation may be computed in another order without a change of value, so that compilers do."""
+        return self.accumulates in ("max", "min") or (self.accumulates is not None and self.target.dtype not in FLOAT_DTYPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +409,4 @@ def _fuses(typed: Apply, below: Sequence[tuple[int, bool]], found: list[Operatio
 
 @lru_cache(maxsize=50_000)
 def _divisions(subscript: Expr) -> int:
-    from leir.ir import Binary
-
     return sum(isinstance(e, Binary) and e.op in ("//", "%") for e in subexpressions(subscript))

@@ -42,6 +42,13 @@ class WorkerStartError(RuntimeError):
     """A worker did not come up: TVM does not load, or the machine is out of memory."""
 
 
+def _cores() -> int:
+    """The cores for P loops. Left alone, TVM halves the number of CPUs on x86, in case two of them are one core; here it asks."""
+    own = os.sched_getaffinity(0)
+    siblings = [Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list") for cpu in sorted(own)]
+    return len({path.read_text() for path in siblings if path.exists()}) or len(own)
+
+
 class Worker:
     """One process. Not for use from two threads at once."""
 
@@ -57,6 +64,7 @@ class Worker:
                 stderr=self.errors,
                 cwd=Path(__file__).resolve().parents[1],  # where `lower` is found, installed or not
                 start_new_session=True,  # an interrupt from the keyboard is the parent's business
+                env={**os.environ, "TVM_NUM_THREADS": str(_cores())},
             )
         self.connection = Connection(here.detach())
         self.jobs = 0

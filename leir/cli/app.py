@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from leir.cli import catalogue, checking, dataset, demo, execution, importing, machine, program, search, steps
+from leir.cli import catalogue, checking, dataset, demo, execution, importing, machine, optimize, program, search, steps
 from leir.cli.report import BAD_INPUT, BadInput
 
 Command = Callable[..., None]
@@ -28,6 +28,7 @@ COMMANDS: tuple[tuple[str, Command], ...] = (
     ("apply", steps.apply),
     ("replay", steps.replay),
     ("verify", execution.verify),
+    ("optimize", optimize.optimize),
     ("search", search.search),
     ("compare", search.compare),
     ("dataset", dataset.dataset),

@@ -149,11 +149,3 @@ def _move(node: Node) -> str | dict[str, str]:
     assert node.proposal is not None
     step = node.proposal.step
     return {"leir": print_program(node.program)} if step is None else str(step)
-
-
-_ORDER: tuple[Rounding, ...] = get_args(Rounding)
-
-
-def wider(a: Rounding, b: Rounding) -> Rounding:
-    """The class that allows for both."""
-    return max(a, b, key=_ORDER.index)

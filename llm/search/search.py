@@ -19,10 +19,11 @@ from leir.key import key
 from leir.printer import print_program
 from llm.search.budget import Budget, Stop, Used
 from llm.search.evaluator import Evaluator
-from llm.search.node import Attempt, Node, Proposal, Score, wider
+from llm.search.node import Attempt, Node, Proposal, Score
 from llm.search.policy import Policy
 from llm.search.run_file import RunMismatch
 from rewrite.enumerate import enumerate_steps
+from rules.rounding import loosest
 from rules.strategy import Rounding, Target
 
 
@@ -143,7 +144,7 @@ class Search:
         if proposal.program is not None and not repeat:
             self._seen.add(proposal.key)
             self.evaluations += 1
-            score = self._score(proposal, wider(node.rounding, proposal.rounding), recorded)
+            score = self._score(proposal, loosest((node.rounding, proposal.rounding)), recorded)
         child = self._child(node, proposal, score)
         if recorded is None:
             self._log.append(self._candidate(node, proposal, score, repeat))
@@ -162,7 +163,7 @@ class Search:
         if score is None or score.seconds is None:
             return None
         assert proposal.program is not None
-        rounding = wider(node.rounding, proposal.rounding)
+        rounding = loosest((node.rounding, proposal.rounding))
         child = Node(self.evaluations, proposal.program, proposal.key, score.seconds, node, node.depth + 1, proposal, rounding)
         self.nodes.append(child)
         if child.seconds < self.best.seconds:

@@ -59,6 +59,12 @@ def assemble(view: Classes, choice: Choice, window: Sequence[int] = (), tie: Tie
     return _program(view, order, names)
 
 
+def needed_kernels(view: Classes, choice: Choice) -> tuple[int, ...] | Problem:
+    """The kernels that the outputs need under a choice, each after those that it reads from."""
+    found = _needed(view, choice)
+    return found if isinstance(found, Problem) else found[0]
+
+
 Maker = dict[int, tuple[int, int] | None]  # by class: kernel and output number that make it; None for an input
 Names = dict[tuple[int, int], str]  # by kernel and hole of its template
 

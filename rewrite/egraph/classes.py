@@ -27,15 +27,35 @@ class Classes:
 
     def operands(self, kernel: int) -> tuple[int, ...]:
         """The classes that a kernel reads."""
-        return tuple(self.leader[v] for v in self.flow.kernels[kernel].operands)
+        return self._operands[kernel]
 
     def outputs(self, kernel: int) -> tuple[int, ...]:
         """The classes that a kernel computes."""
-        return tuple(self.leader[v] for v in self.flow.outputs(kernel))
+        return self._outputs[kernel]
+
+    @cached_property
+    def _operands(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(self.leader[v] for v in self.flow.kernels[k].operands) for k in range(len(self.same)))
+
+    @cached_property
+    def _outputs(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(tuple(self.leader[v] for v in self.flow.outputs(k)) for k in range(len(self.same)))
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
         return tuple(dict.fromkeys(self.leader[v] for v in self.flow.roots.values()))
+
+    @cached_property
+    def useful(self) -> tuple[int, ...]:
+        """The classes that some way of computing the outputs needs, outputs first. What a kernel writes besides is not among them."""
+        found = dict.fromkeys(self.roots)
+        pending = list(found)
+        for name in pending:
+            for kernel in self.kernels.get(name, ()):
+                new = [v for v in self.operands(kernel) if v not in found]
+                found.update(dict.fromkeys(new))
+                pending += dict.fromkeys(new)
+        return tuple(found)
 
     @cached_property
     def readers(self) -> Mapping[int, tuple[int, ...]]:

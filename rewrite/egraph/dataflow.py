@@ -6,13 +6,13 @@ interned and numbered, in the order of its making, so that numbers serve as name
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leir.ir import Nest, Program, Signature
 from leir.lift import flatten
 from leir.shapes import ShapeError, temporary_shapes
-from rewrite.egraph.templates import Template, dtypes, template
+from rewrite.egraph.templates import Template, dtypes, template, tensors, written
 
 Shape = tuple[int, ...]
 
@@ -37,6 +37,21 @@ class Value:
     dtype: str
 
 
+class NotEncodable(ValueError):
+    """An expression names a tensor that has no value yet, in a read that no iteration carries out. The checker allows that; here
+    every read has an operand."""
+
+
+def has_operands(nests: Sequence[Nest], available: Container[str]) -> bool:
+    """Whether every tensor that consecutive expressions read has a value there."""
+    own: set[str] = set()
+    for nest in nests:
+        own.update(written(nest))
+        if any(name not in available and name not in own for name in tensors(nest)):
+            return False
+    return True
+
+
 @dataclass(slots=True)
 class Dataflow:
     """The interned templates, kernels and values, and which value each output of the program must have."""
@@ -50,6 +65,11 @@ class Dataflow:
     _template: dict[Template, int] = field(default_factory=dict)
     _kernel: dict[Kernel, int] = field(default_factory=dict)
     _outputs: list[tuple[int, ...]] = field(default_factory=list)
+    _inputs: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.values = [Value(None, 0, t.name, t.shape, t.dtype) for t in self.signature.inputs]
+        self._inputs = {value.name: number for number, value in enumerate(self.values)}
 
     def outputs(self, kernel: int) -> tuple[int, ...]:
         """The values that a kernel computes."""
@@ -60,7 +80,7 @@ class Dataflow:
 
     def inputs(self) -> dict[str, int]:
         """The value of every tensor that has one before the program starts."""
-        return {v.name: k for k, v in enumerate(self.values) if v.kernel is None}
+        return dict(self._inputs)
 
     def add(
         self, nests: Sequence[Nest], versions: dict[str, int], shapes: Mapping[str, Shape], first: int
@@ -102,10 +122,13 @@ class Dataflow:
 
 
 def encode(program: Program) -> Dataflow:
-    """The dataflow of a program. Kernels are numbered as its expressions are, but for those that compute the same."""
+    """The dataflow of a program. Kernels are numbered as its expressions are, but for those that compute the same.
+
+    Raises NotEncodable where a read has no operand."""
     flow = Dataflow(program.signature)
-    flow.values += [Value(None, 0, t.name, t.shape, t.dtype) for t in program.signature.inputs]
     versions = flow.inputs()
+    if not has_operands(program.nests, versions):
+        raise NotEncodable("an expression names a tensor that no earlier one writes")
     flow.add(program.nests, versions, all_shapes(program), 0)
     flow.roots = {t.name: versions[t.name] for t in program.signature.outputs if t.name in versions}
     return flow

@@ -15,7 +15,7 @@ from leir.ir import Nest
 from rewrite.apply import Applied, arguments, carry_out
 from rewrite.egraph.assemble import Assembled
 from rewrite.egraph.classes import Classes
-from rewrite.egraph.dataflow import all_shapes
+from rewrite.egraph.dataflow import all_shapes, has_operands
 from rewrite.egraph.options import Options
 from rewrite.egraph.report import StrategyReport
 from rewrite.egraph.templates import tensors, written
@@ -38,27 +38,26 @@ class Derivation:
 
 @dataclass(slots=True)
 class Grown:
-    """What an iteration brought."""
+    """What an offer brought. Not ``complete``: the deadline passed before everything was tried."""
 
     derivations: list[Derivation] = field(default_factory=list)
-    applied: list[tuple[Derivation, Applied]] = field(default_factory=list)
+    complete: bool = True
 
 
 def grow(
     strategy: Strategy, held: Assembled, at: int, view: Classes, options: Options, report: StrategyReport, deadline: float
-) -> list[tuple[Derivation, Applied]] | None:
-    """Everything that a strategy makes of the expression number ``at`` of a program, or of a window that starts there. None if the
-    deadline, a reading of ``perf_counter``, passed before that."""
+) -> Grown:
+    """Everything that a strategy makes of the expression number ``at`` of a program, or of a window that starts there, until the
+    deadline, a reading of ``perf_counter``."""
     started = perf_counter()
-    found = []
-    complete = True
+    grown = Grown()
     for site, unit in units(strategy, held.program, options.target):
         if site.path[0] != at:
             continue
         report.offers += 1
         for args in arguments(strategy.name, unit):
             if perf_counter() > deadline:
-                complete = False
+                grown.complete = False
                 break
             report.matches += 1
             outcome = carry_out(held.program, strategy, site, unit, args, options.target, options.risky)
@@ -68,9 +67,9 @@ def grow(
             derivation = brought_in(outcome, held, at, view)
             if derivation is not None:
                 report.unions += len(derivation.unions)
-                found.append((derivation, outcome))
+                grown.derivations.append(derivation)
     report.seconds += perf_counter() - started
-    return found if complete else None
+    return grown
 
 
 def brought_in(outcome: Applied, held: Assembled, at: int, view: Classes) -> Derivation | None:
@@ -84,6 +83,8 @@ def brought_in(outcome: Applied, held: Assembled, at: int, view: Classes) -> Der
     before = dict(versions)
     for nest, kernel in zip(old[start : len(old) - end], held.kernels[start : len(old) - end], strict=True):
         before.update(zip(written(nest), view.outputs(kernel), strict=True))
+    if not has_operands(new[start : len(new) - end], versions):
+        return None
     last = len(flow.kernels)
     made = [kernel for kernel, *_ in flow.add(new[start : len(new) - end], versions, all_shapes(outcome.program), start)]
     live = {name for nest in old[len(old) - end :] for name in tensors(nest)} | set(flow.roots)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import product
 
 from rewrite.egraph.assemble import Assembled, Problem, assemble
 from rewrite.egraph.classes import Classes, Ranking
@@ -15,12 +14,15 @@ Group = tuple[int, ...]
 
 @dataclass(slots=True)
 class Offers:
-    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones."""
+    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones. ``most``: how
+    many groups of several kernels are kept, the cheapest."""
 
     ranking: Ranking
     beam: int
     originals: int
+    most: int
     unplaced: dict[str, int]
+    _groups: dict[int, list[Group]] = field(default_factory=dict)
     _programs: dict[tuple[Group, bool], Assembled | None] = field(default_factory=dict)
 
     @property
@@ -59,31 +61,44 @@ class Offers:
 
     def _singles(self, beam: int) -> list[int]:
         found: dict[int, None] = {}
-        for name in sorted(self.view.kernels):
+        for name in self.view.useful:
             found.update(dict.fromkeys(self.ranking.cheapest(name, beam)))
         return list(found)
 
     def _tuples(self, width: int) -> list[Group]:
+        if width not in self._groups:
+            self._groups[width] = self._made(width)
+        return self._groups[width]
+
+    def _made(self, width: int) -> list[Group]:
         singles = self._singles(max(1, -(-self.beam // width)))
         groups: list[Group] = [(kernel,) for kernel in singles]
         for _ in range(width - 1):
-            groups = [(*group, k) for group, k in product(groups, singles) if self._joins(group, k)]
-        return sorted(groups, key=lambda group: (sum(self.ranking.cost(k) for k in group), group))
+            groups = [(*group, kernel) for group in groups for kernel in self._next(group, singles)]
+            groups = sorted(groups, key=lambda group: (sum(self.ranking.cost(k) for k in group), group))[: self.most]
+        return groups
 
-    def _joins(self, group: Group, kernel: int) -> bool:
+    def _next(self, group: Group, singles: list[int]) -> list[int]:
+        """Kernels that may follow a group: they read what it makes, or stood beside it in the original program, or read what it
+        reads where one of the two stood there."""
+        view = self.view
+        found: dict[int, None] = {}
+        for kernel in group:
+            for value in view.outputs(kernel):
+                found.update(dict.fromkeys(view.readers.get(value, ())))
+            for value in view.operands(kernel):
+                readers = view.readers.get(value, ())
+                found.update(dict.fromkeys(r for r in readers if r < self.originals or kernel < self.originals))
+            if kernel < self.originals:
+                found.update(dict.fromkeys(range(self.originals)))
+        allowed = set(singles)
+        return [kernel for kernel in found if kernel in allowed and self._fits(group, kernel)]
+
+    def _fits(self, group: Group, kernel: int) -> bool:
         if kernel in group or any(self._feeds(kernel, earlier) for earlier in group):
             return False
         outputs = self.view.outputs(kernel)
-        if any(out in self.view.outputs(earlier) for earlier in group for out in outputs):
-            return False
-        return any(self._related(earlier, kernel) for earlier in group)
+        return not any(out in self.view.outputs(earlier) for earlier in group for out in outputs)
 
     def _feeds(self, first: int, second: int) -> bool:
         return not set(self.view.outputs(first)).isdisjoint(self.view.operands(second))
-
-    def _related(self, first: int, second: int) -> bool:
-        return (
-            self._feeds(first, second)
-            or (first < self.originals and second < self.originals)
-            or not set(self.view.operands(first)).isdisjoint(self.view.operands(second))
-        )

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from leir.ir import Nest, equations, subexpressions
-from rewrite.egraph.dataflow import Shape
+from rewrite.egraph.dataflow import Dataflow, Shape
+from rewrite.egraph.templates import HOLE
 from rules.strategy import Level, Target
 
 KernelCost = Callable[[Nest, Mapping[str, Shape]], float]
@@ -18,6 +19,14 @@ PHASES: tuple[Level, ...] = ("mathematics", "graph", "memory", "operator")
 def size(nest: Nest, shapes: Mapping[str, Shape]) -> float:
     """The default cost: how much text a kernel is."""
     return 1.0 + _loops(nest) + sum(1 for e in equations(nest) for side in (e.target, e.value) for _ in subexpressions(side))
+
+
+def kernel_cost(flow: Dataflow, cost: KernelCost, kernel: int) -> float:
+    """The cost of kernel number ``kernel``."""
+    plain = flow.template_of(kernel)
+    shapes = {f"{HOLE}{hole}": flow.values[v].shape for hole, v in zip(plain.reads, flow.kernels[kernel].operands, strict=True)}
+    shapes |= {f"{HOLE}{hole}": flow.values[v].shape for hole, v in zip(plain.writes, flow.outputs(kernel), strict=True)}
+    return cost(plain.nest, shapes)
 
 
 def _loops(nest: Nest) -> int:
@@ -36,13 +45,14 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Options:
     """``beam``: how many of the cheapest kernels of each class are offered to the strategies per iteration, to those that take
-    several expressions half as many, or a third. ``cost``: a function of a module, so that it reaches the child process. ``cycles``:
+    several expressions half as many, or a third; ``groups``: how many groups of several kernels are offered, the cheapest. ``cost``: a function of a module, so that it reaches the child process. ``cycles``:
     how often the phases run one after the other, as long as something new comes. ``strategies``: their names; None is all."""
 
     target: Target = "llvm"
     strategies: tuple[str, ...] | None = None
     limits: Mapping[Level, Limits] = field(default_factory=lambda: dict.fromkeys(PHASES, Limits()))
     beam: int = 6
+    groups: int = 200
     cycles: int = 2
     cost: KernelCost = size
     risky: bool = False

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 
 Stop: TypeAlias = Literal["saturated", "iteration-limit", "row-limit", "time-limit"]
 Outcome: TypeAlias = Literal[
-    "saturated", "iteration-limit", "row-limit", "time-limit", "killed", "crashed", "out-of-memory", "not-checked"
+    "saturated", "iteration-limit", "row-limit", "time-limit", "killed", "crashed", "out-of-memory", "not-checked", "not-encodable"
 ]
 """How a saturation ended. The first four: as its phases did, the gravest of them. ``killed``: by the timer of the parent.
-``not-checked``: the program does not pass the checker, and nothing was started."""
+``not-checked``: the program does not pass the checker, and nothing was started. ``not-encodable``: see `dataflow.NotEncodable`."""
 
 GRAVITY: tuple[Stop, ...] = ("saturated", "iteration-limit", "row-limit", "time-limit")
 

@@ -12,9 +12,8 @@ from rewrite.egraph.dataflow import Dataflow, encode
 from rewrite.egraph.engine import Engine
 from rewrite.egraph.growth import Derivation, grow
 from rewrite.egraph.offers import Offers
-from rewrite.egraph.options import PHASES, Limits, Options
+from rewrite.egraph.options import PHASES, Limits, Options, kernel_cost
 from rewrite.egraph.report import PhaseReport, Report, Stop, StrategyReport, gravest
-from rewrite.egraph.templates import HOLE
 from rules.catalogue import STRATEGIES
 from rules.strategy import Strategy
 
@@ -39,7 +38,7 @@ class Saturation:
         """The cost of a kernel by the options' cost function."""
         found = self._costs.get(kernel)
         if found is None:
-            found = self._costs[kernel] = kernel_cost(self.flow, self.options, kernel)
+            found = self._costs[kernel] = kernel_cost(self.flow, self.options.cost, kernel)
         return found
 
     def report(self, seconds: float) -> Report:
@@ -47,14 +46,6 @@ class Saturation:
         phases = tuple(self.phases)
         rules = {name: n for name, n in sorted(self.engine.matches.items()) if not name.startswith(("load-", "unite-"))}
         return Report(gravest(phases), "", phases, dict(self.strategies), rules, dict(self.unplaced), seconds)
-
-
-def kernel_cost(flow: Dataflow, options: Options, kernel: int) -> float:
-    """The cost of one kernel by the options' cost function."""
-    plain = flow.template_of(kernel)
-    shapes = {f"{HOLE}{hole}": flow.values[v].shape for hole, v in zip(plain.reads, flow.kernels[kernel].operands, strict=True)}
-    shapes |= {f"{HOLE}{hole}": flow.values[v].shape for hole, v in zip(plain.writes, flow.outputs(kernel), strict=True)}
-    return options.cost(plain.nest, shapes)
 
 
 def saturate(program: Program, options: Options, after_phase: Callable[[Saturation, float], None]) -> None:
@@ -82,47 +73,53 @@ def _chosen(options: Options) -> list[Strategy]:
 def _phase(state: Saturation, level: str, limits: Limits) -> None:
     started = perf_counter()
     strategies = [s for s in _chosen(state.options) if s.level == level]
-    stop: Stop = "iteration-limit"
+    stop: Stop | None = None
     iterations = 0
-    while iterations < limits.iterations:
+    while stop is None and iterations < limits.iterations:
         iterations += 1
-        news, complete = _iteration(state, strategies, started + limits.seconds)
-        if not complete:
-            stop = "time-limit"
-            break
-        if state.engine.rows > limits.rows:
-            stop = "row-limit"
-            break
-        if not news:
-            stop = "saturated"
-            break
+        stop = _iteration(state, strategies, limits, started + limits.seconds)
     kernels = len(state.view.all_kernels)
-    state.phases.append(PhaseReport(level, iterations, state.engine.rows, kernels, perf_counter() - started, stop))
+    seconds = perf_counter() - started
+    state.phases.append(PhaseReport(level, iterations, state.engine.rows, kernels, seconds, stop or "iteration-limit"))
 
 
-def _iteration(state: Saturation, strategies: list[Strategy], deadline: float) -> tuple[bool, bool]:
-    """Offer what is new to every strategy, then unite. Whether anything came, and whether there was time for all."""
-    offers = Offers(rank(state.view, state.cost), state.options.beam, state.originals, state.unplaced)
+def _iteration(state: Saturation, strategies: list[Strategy], limits: Limits, deadline: float) -> Stop | None:
+    """Offer what is new to every strategy, then unite. Why the phase is over, if it is."""
+    news, stop = _offered(state, strategies, limits, deadline)
+    state.derivations += news
+    state.engine.load(union for derivation in news for union in derivation.unions)
+    state.view = classes(state.flow, state.engine.leaders())
+    if stop is None and state.engine.rows > limits.rows:
+        return "row-limit"
+    return stop if stop is not None or news else "saturated"
+
+
+def _offered(
+    state: Saturation, strategies: list[Strategy], limits: Limits, deadline: float
+) -> tuple[list[Derivation], Stop | None]:
+    """What the strategies make of everything that they have not been offered yet, and why that was cut short."""
+    options = state.options
+    offers = Offers(rank(state.view, state.cost), options.beam, state.originals, options.groups, state.unplaced)
+    most = len(state.flow.kernels) + max(0, limits.rows - state.engine.rows) // ROWS_PER_KERNEL
     news: list[Derivation] = []
-    complete = True
     for strategy in strategies:
-        report = state.strategies[strategy.name]
         for group in offers.groups(strategy):
             if (strategy.name, group) in state.done:
                 continue
             if perf_counter() > deadline:
-                complete = False
-                break
+                return news, "time-limit"
+            if len(state.flow.kernels) > most:
+                return news, "row-limit"
             held = offers.program(group, adjacent=strategy.unit == "window")
-            grown = None if held is None else grow(
-                strategy, held, held.kernels.index(group[0]), state.view, state.options, report, deadline
-            )
-            if held is not None and grown is None:
-                complete = False
-                break
+            if held is not None:
+                at = held.kernels.index(group[0])
+                grown = grow(strategy, held, at, state.view, options, state.strategies[strategy.name], deadline)
+                news += grown.derivations
+                if not grown.complete:
+                    return news, "time-limit"
             state.done.add((strategy.name, group))
-            news += [derivation for derivation, _ in grown or ()]
-    state.derivations += news
-    state.engine.load(union for derivation in news for union in derivation.unions)
-    state.view = classes(state.flow, state.engine.leaders())
-    return bool(news), complete
+    return news, None
+
+
+ROWS_PER_KERNEL = 6
+"""Rows that a kernel costs at least: itself, an output, their handles, and the load relations."""

@@ -13,12 +13,12 @@ from leir.key import key
 from llm.search.algorithms import ALGORITHMS
 from llm.search.budget import Budget
 from llm.search.evaluator import Modelled
-from llm.search.node import wider
 from llm.search.policy import Policy, RooflineGreedy, Uniform
 from llm.search.search import RootFailed, Search, Unwritten
 from rewrite.apply import replay
 from rewrite.enumerate import enumerate_steps
 from rewrite.step import step_from_text
+from rules.rounding import loosest
 from tests.test_llm.searching import CHAIN, SOFTMAX, length, model, search_into, timeless
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def test_the_steps_of_the_best_program_replay(algorithm: str) -> None:
     assert done.program == search.best.program
     rounding = done.applied[0].rounding
     for applied in done.applied:
-        rounding = wider(rounding, applied.rounding)
+        rounding = loosest((rounding, applied.rounding))
     assert search.best.rounding == rounding
 
 

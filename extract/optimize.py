@@ -1,0 +1,65 @@
+"""From a program to a faster one: saturate under the roofline cost of a device, extract, replay.
+
+found = optimize(program, "cpu", budget_s=30)
+found.extraction.best.program, [a.step for a in found.extraction.best.steps]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from extract.device import Device
+from extract.extraction import Extraction, extract
+from extract.kernel_costs import FOR_DEVICE, device_named
+from extract.roofline import cost
+from leir.ir import Program
+from rewrite.egraph.child import Saturator
+from rewrite.egraph.options import Limits, Options
+from rewrite.egraph.report import Report
+from rules.strategy import Level, Target
+
+SHARES: dict[Level, float] = {"mathematics": 0.1, "graph": 0.1, "memory": 0.1, "operator": 0.3}
+"""What part of the time each phase may take; two cycles, and a fifth is left for extraction and replay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """The report of the saturation, and what was extracted from it."""
+
+    report: Report
+    extraction: Extraction
+    device: Device
+
+
+def optimize(
+    program: Program,
+    device: str = "cpu",
+    target: Target = "llvm",
+    *,
+    budget_s: float = 30.0,
+    strategies: Sequence[str] | None = None,
+    rows: int = 150_000,
+    beam: int = 6,
+    keep: int = 8,
+    progress: Callable[[Report], None] | None = None,
+) -> Optimized:
+    """The cheapest program that saturation reaches within about ``budget_s`` seconds, by the roofline of ``device`` (``cpu``, the
+    machine at hand, or ``h200``).
+
+    ``rows`` bounds the e-graph, ``beam`` how many kernels of a class are offered to each strategy, ``keep`` how many candidates
+    are kept. Raises `extract.device.DeviceError` for an unknown device.
+    """
+    described = device_named(device)
+    limits = {level: Limits(8, rows, budget_s * share) for level, share in SHARES.items()}
+    options = Options(
+        target=target,
+        strategies=None if strategies is None else tuple(strategies),
+        limits=limits,
+        beam=beam,
+        cost=FOR_DEVICE[device],
+        timeout_s=max(10.0, 2 * budget_s),
+    )
+    with Saturator() as saturator:
+        result = saturator.saturate(program, options, progress)
+    return Optimized(result.report, extract(result, lambda p: cost(p, described).seconds, keep=keep), described)
