@@ -56,7 +56,8 @@ def kernel_cost(kernel: Kernel, device: Device, warm: int) -> CpuCost:
     for number, (inner, outer) in enumerate(zip(device.levels, device.levels[1:], strict=False)):
         crossing = traffic(kernel.region, inner.capacity, inner.line, inner.sets, resident=warm <= number)
         seconds = crossing.streamed * inner.line / outer.bandwidth
-        seconds += max(crossing.scattered * outer.line_time, crossing.queued * inner.set_time)
+        queue = crossing.reads_queued * inner.set_time + crossing.writes_queued * inner.set_write_time
+        seconds += max(crossing.scattered * outer.line_time, queue)
         memory[outer.name] = seconds / (1 if outer.shared and number + 2 == len(device.levels) else cores)
         moved[outer.name] = crossing.lines * inner.line
     launches = sum(around for around, _ in kernel.parallel)
@@ -69,6 +70,14 @@ def _cores_used(kernel: Kernel, device: Device) -> float:
         return 1.0
     cores = device["cores"]
     return min(extent / ceil(extent / cores) for _, extent in kernel.parallel)
+
+
+def walk(block: Block, device: Device) -> tuple[int, ...]:
+    """The wheels that compiled code turns first: where a loop around straight-line code is vectorized, its lanes run innermost."""
+    code = _Code(block, device)
+    if code.running is None or code.vector is not code.running or not code.straight:
+        return ()
+    return tuple(k for k in range(len(block.wheels) - 1, -1, -1) if code.running.wheels >> k & 1)
 
 
 class _Code:
@@ -102,21 +111,37 @@ class _Code:
         if last.kind == "V" and last.extent <= MAX_LANES and self._spatial(last):
             self.vector = last
             split -= 1
+        size = self._instructions(split)
         copies = 1
-        while split and self.loops[split - 1].kind == "U" and copies * self.loops[split - 1].extent <= MAX_UNROLL:
+        while split:
+            loop = self.loops[split - 1]
+            unrolled = loop.kind == "U" and copies * loop.extent <= MAX_UNROLL
+            if not unrolled and (loop.kind == "P" or size * loop.extent > self._threshold(loop)):
+                break
             split -= 1
-            copies *= self.loops[split].extent
-        size = self._instructions() * copies
-        while split and self.loops[split - 1].kind != "P" and size * self.loops[split - 1].extent <= self.device["unroll"]:
-            split -= 1
-            size *= self.loops[split].extent
+            size *= loop.extent
+            copies *= loop.extent if unrolled else 1
         self._size = size
         return split
 
-    def _instructions(self) -> float:
-        """The instructions of one point: operations, and two for every access, with its address."""
-        lanes = self._registers_of(self.vector.extent) if self.vector else 1
-        return sum(len(w.operations) + 2 * (len(w.reads) + (2 if w.accumulates else 1)) for w in self.works) * lanes + 2
+    def _threshold(self, loop: PathLoop) -> float:
+        """The size up to which LLVM unrolls a loop: more where its index stands in divisions, which become constants."""
+        divided = loop.digits > 1 or any(
+            o.cost == "int_div" and o.depends & loop.wheels for w in self.works for o in w.operations
+        )
+        boosted = divided and loop.extent <= self.device["unroll_boosted"]
+        return self.device["unroll"] * (self.device["unroll_boost"] if boosted else 1.0)
+
+    def _instructions(self, split: int) -> float:
+        """The instructions of one point within the innermost loop: operations, accesses and their addresses."""
+        inner = self.loops[split - 1].wheels if split else -1
+        size = 0.0
+        for work in self.works:
+            size += sum(2.0 for a in work.reads if a.moves & inner)
+            if work.target.moves & inner:
+                size += 3.0 if work.accumulates else 2.0
+            size += sum(2.0 if o.cost == "fma" else 1.0 for o in work.operations if o.chain or o.depends & inner)
+        return size * (self._registers_of(self.vector.extent) if self.vector else 1)
 
     def _registers_of(self, lanes: int) -> int:
         return max(1, ceil(lanes * max(w.target.item for w in self.works) / self.device["simd"]))

@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal["cpu", "gpu"]
 FIGURES: Mapping[Kind, tuple[str, ...]] = {
     "cpu": (
         *("frequency", "cores", "simd", "registers", "window", "issue", "loads", "stores", "straight_line"),
-        *("loop_entry", "loop_iteration", "mispredict", "predicted_trips", "spill", "unroll", "interleave"),
+        *("loop_entry", "loop_iteration", "mispredict", "predicted_trips", "spill", "unroll", "unroll_boost", "unroll_boosted", "interleave"),
         *("parallel_launch", "call"),
     ),
     "gpu": (
@@ -60,7 +60,7 @@ class Figure:
 class Level:
     """A level of memory: ``capacity`` and ``line`` in bytes, ``sets`` of its associativity (None: no conflicts), ``bandwidth`` in
     bytes per second and ``line_time`` in seconds per line out of sequence, both of what it delivers to the level inside it;
-    ``set_time``: seconds for one set to take in a line. The innermost level delivers nothing, the outermost has no capacity.
+    ``set_time`` and ``set_write_time``: seconds for one set to take in a line that is read, or written. The innermost level delivers nothing, the outermost has no capacity.
     ``shared``: by all cores."""
 
     name: str
@@ -71,6 +71,7 @@ class Level:
     bandwidth: float = float("inf")
     line_time: float = 0.0
     set_time: float = 0.0
+    set_write_time: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,13 +175,13 @@ class _Reader:
         where = f"levels[{position}]"
         if not isinstance(entry, dict):
             raise self.wrong(where, "a table is needed")
-        self.only(entry, where, ("name", "shared", "capacity", "line", "sets", "bandwidth", "line_time", "set_time"))
+        self.only(entry, where, ("name", "shared", "capacity", "line", "sets", "bandwidth", "line_time", "set_time", "set_write_time"))
         if not isinstance(entry.get("shared"), bool):
             raise self.wrong(f"{where}.shared", "true or false is needed")
         values: dict[str, Any] = {}
         wanted = {"capacity", "line"} if position < count - 1 else set()
         wanted |= {"bandwidth"} if position else set()
-        for key in ("capacity", "line", "sets", "bandwidth", "line_time", "set_time"):
+        for key in ("capacity", "line", "sets", "bandwidth", "line_time", "set_time", "set_write_time"):
             if key in entry or key in wanted:
                 value = self.figure(entry, key, f"{where}.{key}").value
                 values[key] = int(value) if key in ("line", "sets") else value

@@ -11,7 +11,7 @@ Guards are not looked at: an access under ``if_then_else`` counts as always made
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -149,10 +149,14 @@ class Kernel:
 # ------------------------------------------------------------------------------------------------------------------- the kernel
 
 
-def kernel(nest: Nest, shapes: Shapes, *, gpu: bool = False) -> Kernel:
+Walk = Callable[[Block], Sequence[int]]
+
+
+def kernel(nest: Nest, shapes: Shapes, *, gpu: bool = False, walk: Walk | None = None) -> Kernel:
     """The features of ``nest``. ``shapes``: of every tensor it touches. With ``gpu``, loops bound to threads turn innermost,
-    as threads run side by side."""
-    reader = _Reader(shapes, gpu)
+    as threads run side by side. ``walk``: the wheels of a block's own loops in the order in which compiled code turns them, the
+    fastest first; by default as the loops are written."""
+    reader = _Reader(shapes, gpu, walk)
     region = reader.nest(nest, (), (), (), frozenset())
     totals: dict[tuple[str, str], float] = {}
     for block in reader.blocks:
@@ -184,9 +188,10 @@ def _product(values: Iterable[int]) -> int:
 
 
 class _Reader:
-    def __init__(self, shapes: Shapes, gpu: bool) -> None:
+    def __init__(self, shapes: Shapes, gpu: bool, walk: Walk | None) -> None:
         self.shapes = shapes
         self.gpu = gpu
+        self.walk = walk
         self.blocks: list[Block] = []
         self.bound: dict[str, int] = {}
         self.launches = 1
@@ -219,7 +224,11 @@ class _Reader:
             else:
                 children.append(_below(self.nest(item, loops, wheels, sunk, named), len(wheels)))
         region = children[0] if len(children) == 1 else Region(1, tuple(children), _merged(children))
-        region = self._turned(region, [k for k in range(len(wheels) - 1, first - 1, -1) if k not in threads], wheels, loops)
+        order = [k for k in range(len(wheels) - 1, first - 1, -1) if k not in threads]
+        if self.walk is not None and len(equations) == len(nest.body):
+            fast = [k for k in self.walk(self.blocks[-1]) if k in order]
+            order = [*fast, *(k for k in order if k not in fast)]
+        region = self._turned(region, order, wheels, loops)
         return _below(region, first)
 
     def _note(self, nest: Nest, outer: tuple[Loop, ...]) -> None:

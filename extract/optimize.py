@@ -1,35 +1,47 @@
 """From a program to a faster one: saturate under the roofline cost of a device, extract, replay.
 
 found = optimize(program, "cpu", budget_s=30)
-found.extraction.best.program, [a.step for a in found.extraction.best.steps]
+found.best.program, [applied.step for applied in found.best.steps]
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isclose
 
 from extract.device import Device
-from extract.extraction import Extraction, extract
+from extract.extraction import Extraction, candidates
 from extract.kernel_costs import FOR_DEVICE, device_named
-from extract.roofline import cost
 from leir.ir import Program
 from rewrite.egraph.child import Saturator
 from rewrite.egraph.options import Limits, Options
 from rewrite.egraph.report import Report
+from rewrite.egraph.result import EGraphResult
 from rules.strategy import Level, Target
 
 SHARES: dict[Level, float] = {"mathematics": 0.1, "graph": 0.1, "memory": 0.1, "operator": 0.3}
-"""What part of the time each phase may take; two cycles, and a fifth is left for extraction and replay."""
+"""What part of the time each phase may take; two cycles, and what they leave is for extraction and replay."""
+DISTINCT = 0.02
+"""Candidates differ by more than this part of their cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
-    """The report of the saturation, and what was extracted from it."""
+    """The report of the saturation, and what was extracted: ``candidates`` of different costs, cheapest first, the original last,
+    so there is always one."""
 
     report: Report
-    extraction: Extraction
+    candidates: tuple[Extraction, ...]
     device: Device
+
+    @property
+    def best(self) -> Extraction:
+        return self.candidates[0]
+
+    @property
+    def original(self) -> Extraction:
+        return self.candidates[-1]
 
 
 def optimize(
@@ -48,7 +60,7 @@ def optimize(
     machine at hand, or ``h200``).
 
     ``rows`` bounds the e-graph, ``beam`` how many kernels of a class are offered to each strategy, ``keep`` how many candidates
-    are kept. Raises `extract.device.DeviceError` for an unknown device.
+    are kept beside the original. Raises `extract.device.DeviceError` for an unknown device.
     """
     described = device_named(device)
     limits = {level: Limits(8, rows, budget_s * share) for level, share in SHARES.items()}
@@ -62,4 +74,14 @@ def optimize(
     )
     with Saturator() as saturator:
         result = saturator.saturate(program, options, progress)
-    return Optimized(result.report, extract(result, lambda p: cost(p, described).seconds, keep=keep), described)
+    return Optimized(result.report, tuple(_distinct(result, device, keep)), described)
+
+
+def _distinct(result: EGraphResult, device: str, keep: int) -> list[Extraction]:
+    found: list[Extraction] = []
+    for candidate in candidates(result, FOR_DEVICE[device]):
+        if not candidate.steps:
+            return [*found, candidate]
+        if len(found) < keep and not (found and isclose(found[-1].cost, candidate.cost, rel_tol=DISTINCT)):
+            found.append(candidate)
+    raise AssertionError("the original is the last candidate")

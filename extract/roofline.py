@@ -121,8 +121,13 @@ def _accesses(nest: Nest) -> Iterator[Access]:
 
 @lru_cache(maxsize=100_000)
 def _kernel_cost(nest: Nest, shapes: tuple[tuple[str, Shape], ...], device: Device, warm: int) -> KernelCost:
-    found = features(nest, dict(shapes), gpu=device.kind == "gpu")
-    model = (cpu if device.kind == "cpu" else gpu).kernel_cost(found, device, warm)
+    model: cpu.CpuCost | gpu.GpuCost
+    if device.kind == "cpu":
+        found = features(nest, dict(shapes), walk=lambda block: cpu.walk(block, device))
+        model = cpu.kernel_cost(found, device, warm)
+    else:
+        found = features(nest, dict(shapes), gpu=True)
+        model = gpu.kernel_cost(found, device, warm)
     parts = (("compute", model.compute), *model.memory.items())
     bound = max(parts, key=lambda part: part[1])[0]
     return KernelCost(

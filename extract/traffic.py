@@ -18,11 +18,13 @@ SEQUENCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Lines in sequence, and one by one. ``queued``: of the latter, how many wait for one and the same set, on average, in all."""
+    """Lines in sequence, and one by one. ``reads_queued``, ``writes_queued``: of the latter, how many wait for one and the same set of
+    the cache."""
 
     streamed: float
     scattered: float
-    queued: float
+    reads_queued: float
+    writes_queued: float
 
     @property
     def lines(self) -> float:
@@ -38,7 +40,7 @@ def traffic(
     """
     cache = _Cache(capacity / line, line, sets, apart)
     if resident and region.needs(line, sets) <= cache.room:
-        return Traffic(0.0, 0.0, 0.0)
+        return Traffic(0.0, 0.0, 0.0, 0.0)
     return cache.traffic(region)
 
 
@@ -58,20 +60,23 @@ class _Cache:
         return _times(region.extent, [self.traffic(child) for child in region.children])
 
     def footprint(self, region: Region) -> Traffic:
-        streamed = scattered = queued = 0.0
+        streamed = scattered = 0.0
+        queued = [0.0, 0.0]
         for group in region.groups:
-            count = group.lines(self.line) * (2.0 if group.written else 1.0)
+            count = group.lines(self.line)
+            weight = 2.0 if group.written else 1.0
             if group.run(self.line) >= SEQUENCE * self.line or count <= SEQUENCE:
-                streamed += count
+                streamed += weight * count
             else:
-                scattered += count
-                queued += count / group.sets_met(self.line, self.sets) if self.sets else 0.0
-        return Traffic(streamed, scattered, queued)
+                scattered += weight * count
+                queued[group.written] += count / group.sets_met(self.line, self.sets) if self.sets else 0.0
+        return Traffic(streamed, scattered, *queued)
 
 
 def _times(extent: int, parts: list[Traffic]) -> Traffic:
     return Traffic(
         extent * sum(t.streamed for t in parts),
         extent * sum(t.scattered for t in parts),
-        extent * sum(t.queued for t in parts),
+        extent * sum(t.reads_queued for t in parts),
+        extent * sum(t.writes_queued for t in parts),
     )

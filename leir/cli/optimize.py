@@ -15,7 +15,7 @@ from leir.cli.report import AsJson, BadInput, Json, emit, emit_json, end_no, not
 from leir.cli.steps import Target, TargetOption
 
 if TYPE_CHECKING:
-    from extract.extraction import Candidate
+    from extract.extraction import Extraction
     from extract.optimize import Optimized
     from leir.ir import Program
     from rewrite.apply import Applied
@@ -100,8 +100,8 @@ def _progress(report: Report) -> None:
 
 def candidates(found: Optimized) -> list[tuple[tuple[Applied, ...], Program]]:
     """What is worth measuring: the extracted programs, and those on the way to the best one, without repetition."""
-    best = found.extraction.best
-    chosen: list[tuple[tuple[Applied, ...], Program]] = [(c.steps, c.program) for c in found.extraction.candidates]
+    best = found.best
+    chosen: list[tuple[tuple[Applied, ...], Program]] = [(c.steps, c.program) for c in found.candidates]
     chosen += [(best.steps[: k + 1], applied.program) for k, applied in enumerate(best.steps)]
     seen: dict[tuple[object, ...], tuple[tuple[Applied, ...], Program]] = {}
     for steps, program in chosen:
@@ -134,7 +134,7 @@ def _fastest(found: Optimized, measurements: list[Measurement]) -> tuple[Applied
     sound = [m for m in measurements if m.measured_s is not None and m.verdict == "equal"]
     if sound:
         return min(sound, key=lambda m: m.measured_s or 0.0).steps
-    return () if measurements else found.extraction.best.steps
+    return () if measurements else found.best.steps
 
 
 def _correlation(measurements: list[Measurement]) -> float | None:
@@ -159,13 +159,13 @@ def _write_run(path: Path, program: Program, found: Optimized, measurements: lis
     from rules.rounding import loosest
 
     reached = []
-    evaluator, root = f"model roofline {found.device.name}", found.extraction.original_cost
+    evaluator, root = f"model roofline {found.device.name}", found.original.cost
     if measurements:
         evaluator = f"measure {target.value}"
         root = next((m.measured_s for m in measurements if not m.steps and m.measured_s), root)
         entries = [(m.steps, m.measured_s) for m in measurements if m.steps and m.verdict == "equal" and m.measured_s]
     else:
-        entries = [(c.steps, c.cost) for c in found.extraction.candidates if c.steps]
+        entries = [(c.steps, c.cost) for c in found.candidates if c.steps]
     for steps, seconds in entries:
         rounding = loosest(a.rounding for a in steps)
         reached.append(Reached(steps[-1].program, tuple(a.step for a in steps), rounding, Score(seconds)))
@@ -178,12 +178,11 @@ def _write_run(path: Path, program: Program, found: Optimized, measurements: lis
         evaluator=evaluator,
         target=target.value,
         seconds=found.report.seconds,
-        work={"modelled": found.extraction.considered},
+        work={"modelled": found.original.considered},
     )
 
 
 def _json(found: Optimized, measurements: list[Measurement], best: tuple[Applied, ...]) -> dict[str, Json]:
-    extraction = found.extraction
     rows: list[Json] = [
         {
             "steps": [str(a.step) for a in m.steps],
@@ -196,10 +195,10 @@ def _json(found: Optimized, measurements: list[Measurement], best: tuple[Applied
     return {
         "device": found.device.name,
         "saturation": found.report.to_json(),
-        "original_s": extraction.original_cost,
-        "extracted_s": extraction.best.cost,
-        "considered": extraction.considered,
-        "discarded": extraction.discarded,
+        "original_s": found.original.cost,
+        "extracted_s": found.best.cost,
+        "considered": found.original.considered,
+        "discarded": dict(found.original.discarded),
         "steps": [a.step.to_json() for a in best],
         "measured": rows,
         "speedup": _speedup(measurements),
@@ -210,15 +209,14 @@ def _json(found: Optimized, measurements: list[Measurement], best: tuple[Applied
 def _told(found: Optimized, measurements: list[Measurement], best: tuple[Applied, ...]) -> str:
     from extract.roofline import time_text
 
-    extraction = found.extraction
-    report = found.report
+    report, original = found.report, found.original
     lines = [f"saturation: {report.outcome} after {report.seconds:.1f} s{': ' if report.detail else ''}{report.detail}"]
     lines += [f"  {p.name:12} {p.stop:16} {p.kernels:6} kernels {p.seconds:6.1f} s" for p in report.phases]
     lines.append(
-        f"extraction: {extraction.considered} programs costed, {extraction.discarded} did not replay; by the roofline of "
-        f"{found.device.name} {time_text(extraction.original_cost)} becomes {time_text(extraction.best.cost)}"
+        f"extraction: {original.considered} choices costed, {original.discarded.total()} made no program or did not replay; by the "
+        f"roofline of {found.device.name} {time_text(original.cost)} becomes {time_text(found.best.cost)}"
     )
-    lines += [_row(c) for c in extraction.candidates]
+    lines += [_row(c) for c in found.candidates]
     if measurements:
         lines.append("measured (model, measured, verdict, steps):")
         for m in sorted(measurements, key=lambda m: m.measured_s or float("inf")):
@@ -235,7 +233,7 @@ def _told(found: Optimized, measurements: list[Measurement], best: tuple[Applied
     return "\n".join(lines)
 
 
-def _row(candidate: Candidate) -> str:
+def _row(candidate: Extraction) -> str:
     from extract.roofline import time_text
 
     return f"  {time_text(candidate.cost):>10}  {len(candidate.steps)} steps"

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
+from typing import TypeAlias
 
 os.environ["RUST_BACKTRACE"] = "0"  # read by egglog when it is loaded: else every error prints fifty lines
 
@@ -20,8 +21,8 @@ import egglog.bindings as egglog
 VERSION = "13.2.0"
 MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - rows pass through files, which need not reach a disk; the folder below it is our own
 
-Cell = int | float | str
-Row = tuple[int, ...]
+Cell: TypeAlias = int | float | str
+Row: TypeAlias = tuple[int, ...]
 
 
 class EGraphError(RuntimeError):

@@ -133,7 +133,7 @@ def _ordered(kernels: Sequence[int], edges: set[tuple[int, int]], window: Sequen
     """A topological order in which the window stays together, or None."""
     if any((b, a) in edges for k, a in enumerate(window) for b in window[k + 1 :]):
         return None
-    group = {kernel: window[0] for kernel in window}
+    group = dict.fromkeys(window, window[0] if window else 0)
     joined = {(group.get(a, a), group.get(b, b)) for a, b in edges}
     joined = {(a, b) for a, b in joined if a != b}
     nodes = list(dict.fromkeys(group.get(k, k) for k in kernels))
@@ -179,10 +179,8 @@ def _names(view: Classes, order: Sequence[int], maker: Maker) -> Names | Problem
     taken = {tensor.name for tensor in flow.signature.tensors}
     names: dict[int, str] = {}
     for number, wished in enumerate(wish):
-        name = fixed.get(number)
-        if name is None:
-            name = fresh_tensor(taken) if wished in taken else wished
-            taken.add(name)
+        name = fixed.get(number) or (fresh_tensor(taken) if wished in taken else wished)
+        taken.add(name)
         names[number] = name
     found: Names = {}
     for kernel in order:

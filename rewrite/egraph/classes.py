@@ -17,8 +17,8 @@ Choice: TypeAlias = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Classes:
-    """``leader[v]``: the least value that equals value ``v``; it names the class. A kernel that equals an earlier one (same template,
-    operands of the same classes) is left out everywhere: ``same[k]`` is the earlier one."""
+    """``leader[v]``: the least value that equals value ``v``; it names the class. A kernel that equals an earlier one (same
+    template, operands of the same classes) is left out everywhere: ``same[k]`` is the earlier one."""
 
     flow: Dataflow
     leader: tuple[int, ...]
@@ -47,7 +47,7 @@ class Classes:
 
     @cached_property
     def useful(self) -> tuple[int, ...]:
-        """The classes that some way of computing the outputs needs, outputs first. What a kernel writes besides is not among them."""
+        """The classes that some way of computing the outputs needs, outputs first. What a kernel writes besides is not one."""
         found = dict.fromkeys(self.roots)
         pending = list(found)
         for name in pending:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 
-from rewrite.egraph.adapter import Tables
+from rewrite.egraph.adapter import Row, Tables
 from rewrite.egraph.dataflow import Dataflow
 from rewrite.egraph.schema import GRAPH
 
@@ -30,7 +30,7 @@ class Engine:
     def load(self, unions: Iterable[tuple[int, int]]) -> None:
         """Hand over what is new in the dataflow, and unions of values."""
         flow = self.flow
-        lists: dict[str, list[tuple[int, ...]]] = {"LNone": [], "LMore": []}
+        lists: dict[str, list[Row]] = {"LNone": [], "LMore": []}
         kernels = []
         for number in range(self._kernels, len(flow.kernels)):
             kernel = flow.kernels[number]
@@ -43,11 +43,12 @@ class Engine:
             else:
                 outs.append((number, value.kernel, value.output))
         self._kernels, self._values = len(flow.kernels), len(flow.values)
-        for relation, rows in (("LArg", args), *lists.items(), ("LKern", kernels), ("LOut", outs), ("UT", list(unions))):
+        new: dict[str, Sequence[Row]] = {"LArg": args, **lists, "LKern": kernels, "LOut": outs, "UT": list(unions)}
+        for relation, rows in new.items():
             self.tables.insert(relation, rows)
         self.run("load")
 
-    def list_of(self, values: tuple[int, ...], new: dict[str, list[tuple[int, ...]]]) -> int:
+    def list_of(self, values: tuple[int, ...], new: dict[str, list[Row]]) -> int:
         """The handle of a list of values; what is new is added to the rows."""
         found = self._lists.get(values)
         if found is not None:

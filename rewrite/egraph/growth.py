@@ -26,8 +26,8 @@ from rules.strategy import Refusal, Rounding, Strategy
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """One entry of the proof forest: ``step``, carried out in some program that holds the kernels ``needs`` (the first is the one at
-    the site), made the kernels ``made``, and gave the unions. ``step`` is None for what follows from scalar unions."""
+    """One entry of the proof forest: ``step``, carried out in some program that holds the kernels ``needs`` (the first is the
+    one at the site), made the kernels ``made``, and gave the unions. ``step`` is None for what follows from scalar unions."""
 
     step: Step | None
     rounding: Rounding

@@ -14,8 +14,8 @@ Group = tuple[int, ...]
 
 @dataclass(slots=True)
 class Offers:
-    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones. ``most``: how
-    many groups of several kernels are kept, the cheapest."""
+    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones. ``most``:
+    how many groups of several kernels are kept, the cheapest."""
 
     ranking: Ranking
     beam: int
@@ -30,8 +30,8 @@ class Offers:
         return self.ranking.classes
 
     def groups(self, strategy: Strategy) -> Iterator[Group]:
-        """The groups of kernels to offer: single ones, or for a strategy that takes several expressions, those that belong together,
-        in program order. Cheap ones first."""
+        """The groups of kernels to offer: single ones, or for a strategy that takes several expressions, those that belong
+        together, in program order. Cheap ones first."""
         if strategy.unit == "program":
             pair = self._tuples(2)
             yield from [*self._tuples(1), *(group for group in pair if self._feeds(*group))]
@@ -50,11 +50,16 @@ class Offers:
     def _program(self, group: Group, adjacent: bool) -> Assembled | None:
         choice = self.ranking.around(group)
         if choice is None:
-            return self._count("no way to an output")
+            self._count("no way to an output")
+            return None
         made = assemble(self.view, choice, group if adjacent else ())
         if isinstance(made, Problem):
-            return self._count(made.code)
-        return made if all(kernel in made.kernels for kernel in group) else self._count("unused")
+            self._count(made.code)
+            return None
+        if any(kernel not in made.kernels for kernel in group):
+            self._count("unused")
+            return None
+        return made
 
     def _count(self, reason: str) -> None:
         self.unplaced[reason] = self.unplaced.get(reason, 0) + 1

@@ -45,8 +45,10 @@ class Limits:
 @dataclass(frozen=True, slots=True)
 class Options:
     """``beam``: how many of the cheapest kernels of each class are offered to the strategies per iteration, to those that take
-    several expressions half as many, or a third; ``groups``: how many groups of several kernels are offered, the cheapest. ``cost``: a function of a module, so that it reaches the child process. ``cycles``:
-    how often the phases run one after the other, as long as something new comes. ``strategies``: their names; None is all."""
+    several expressions half as many, or a third; ``groups``: how many groups of several kernels are offered, the cheapest.
+    ``cost``: a function of a module, so that it reaches the child process. ``cycles``: how often the phases run one after the
+    other, as long as something new comes. ``strategies``: their names; None is all.
+    """
 
     target: Target = "llvm"
     strategies: tuple[str, ...] | None = None

@@ -1,8 +1,8 @@
 """The declarations of the e-graph (facts-egglog.md, g), fed to egglog line by line.
 
-Sorts: S a scalar expression, T a tensor value, K a kernel, Ts a list of values. Templates, access maps and heads of computations are
-numbers of tables that Python keeps. HT, HL, HK and HS are handles: the class of the term that Python knows by that number. Data come
-in as rows of the L relations, and unions as rows of UT and US; the ruleset `load` turns both into terms.
+Sorts: S a scalar expression, T a tensor value, K a kernel, Ts a list of values. Templates, access maps and heads of computations
+are numbers of tables that Python keeps. HT, HL, HK and HS are handles: the class of the term that Python knows by that number.
+Data come in as rows of the L relations, and unions as rows of UT and US; the ruleset `load` turns both into terms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A kernel without the names of its tensors: a top-level expression in normal form with its tensors numbered by first occurrence."""
+"""A kernel without the names of its tensors: a top-level expression in normal form, its tensors numbered by first occurrence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from leir.ir import Access, Expr, Nest, Tensor, accesses, accumulation, children, equations, with_children
+from leir.ir import Access, Expr, Nest, Tensor, accesses, children, equations, with_children
 from leir.lift import map_item
 
 HOLE = "%"
@@ -45,23 +45,6 @@ def written(nest: Nest) -> tuple[str, ...]:
 @lru_cache(maxsize=100_000)
 def dtypes(nest: Nest) -> Mapping[str, str]:
     return {a.tensor.name: a.tensor.dtype for e in equations(nest) for side in (e.target, e.value) for a in accesses(side)}
-
-
-@lru_cache(maxsize=100_000)
-def _read_elsewhere(nest: Nest) -> frozenset[str]:
-    """The tensors that an expression reads, otherwise than as the accumulator of an accumulation that starts everywhere anew."""
-    found: set[str] = set()
-    for equation in equations(nest):
-        split = accumulation(equation)
-        own = equation.target.tensor.name if split is not None and equation.init == "all" else None
-        for side in (*equation.target.subscripts, equation.value):
-            found.update(access.tensor.name for access in accesses(side) if access.tensor.name != own)
-    return frozenset(found)
-
-
-def needs_earlier(nest: Nest, name: str) -> bool:
-    """Whether the expression may depend on what ``name`` held before, other than by leaving elements as they were."""
-    return name in _read_elsewhere(nest)
 
 
 @lru_cache(maxsize=100_000)
