@@ -1,11 +1,11 @@
-"""`make bench`: every table, or those named on the command line (``python -m benchmarks text steps``)."""
+"""`make bench`: every quick table, or those named on the command line (``python -m benchmarks text steps``)."""
 
 from __future__ import annotations
 
 import argparse
 import json
 
-from benchmarks import checked, startup, steps, text
+from benchmarks import checked, optimize, roofline, startup, steps, text
 from benchmarks.measure import Row
 
 TABLES = {
@@ -13,16 +13,20 @@ TABLES = {
     "text": (text.rows, "Text and normal form, on the 60 reference programs"),
     "steps": (steps.rows, "Legality and enumeration"),
     "checked": (checked.rows, "Steps built and checked by execution"),
+    "roofline": (roofline.rows, "The roofline model against measured times"),
+    "optimize": (optimize.rows, "Extracted programs, their originals, and MetaSchedule after the same time"),
 }
+ON_REQUEST = ("optimize",)
+"""Takes minutes, so only when it is named."""
 
 
 def main() -> None:
     """Measure and print; with ``--json`` one object per table."""
     arguments = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
-    arguments.add_argument("tables", nargs="*", choices=[*TABLES, []], help="which tables (default: all)")
+    arguments.add_argument("tables", nargs="*", choices=[*TABLES, []], help="which tables (default: all but optimize)")
     arguments.add_argument("--json", action="store_true", help="one JSON object per table")
     given = arguments.parse_args()
-    for name in given.tables or TABLES:
+    for name in given.tables or (name for name in TABLES if name not in ON_REQUEST):
         measure, title = TABLES[name]
         show(name, title, measure(), given.json)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import Random
 
 from leir.ir import Known, Program, Role, Signature
 from leir.parser import parse
+from rewrite.enumerate import enumerate_steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,32 @@ def corpus() -> list[Case]:
     return [*_matmul(128), *_matmul(256), *_matmul(512, big=True), *_softmax(128, 512), *_rows(), *_elementwise(), *_copies()]
 
 
+def walks(count: int, seed: int = 0, longest: int = 8) -> list[Case]:
+    """``count`` programs for each of `ORIGINALS`, the original among them: ends of random walks over legal steps, at each step a
+    strategy at random, then one of its steps. Nobody chose these, so they show a model where it was not looked at."""
+    rng = Random(seed)
+    cases = []
+    for family, original in ORIGINALS.items():
+        ends = {original: 0}
+        for _ in range(4 * count):
+            current, steps = original, rng.randint(1, longest)
+            for _ in range(steps):
+                by_strategy: dict[str, list[Program]] = {}
+                for found in enumerate_steps(current):
+                    by_strategy.setdefault(found.step.strategy, []).append(found.program)
+                if not by_strategy:
+                    break
+                current = rng.choice(by_strategy[rng.choice(sorted(by_strategy))])
+            ends.setdefault(current, steps)
+            if len(ends) == count:
+                break
+        cases += [Case(f"walks, {family}", f"{k}, {steps} steps", end) for k, (end, steps) in enumerate(ends.items())]
+    return cases
+
+
 def program(tensors: str, text: str, name: str = "corpus") -> Program:
-    """``tensors``: ``"A[4,8] C[8] -> D[4]"``, all f32. In ``text``, ``L4a`` stands for ``L^{4}_{a=0}``, ``X(a,c)`` for an f32 access."""
+    """``tensors``: ``"A[4,8] C[8] -> D[4]"``, all f32. In ``text``, ``L4a`` stands for ``L^{4}_{a=0}`` and ``X(a,c)`` for an
+    access."""
     before, after = tensors.split("->")
     known = [_known(t, "input") for t in before.split()] + [_known(t, "output") for t in after.split()]
     return parse(_expanded(text), Signature(name, tuple(known)))
@@ -111,7 +137,7 @@ def _softmax(m: int, n: int) -> Iterator[Case]:
     total, quotient = "S(a)=S(a)+H(a,c);", "E(a,c)=H(a,c)/S(a);"
     inner = [greatest, power, total, quotient]
     rows = " ".join(f"L{n}c [ {e} ];" for e in inner)
-    lanes = "L{}a L{}c L16d [ Tc(a,d)=Tc(a,d)+H(a,c*16+d); ]; L{}a L16d [ S(a)=S(a)+Tc(a,d); ];".format(m, n // 16, m)
+    lanes = f"L{m}a L{n // 16}c L16d [ Tc(a,d)=Tc(a,d)+H(a,c*16+d); ]; L{m}a L16d [ S(a)=S(a)+Tc(a,d); ];"
     columns = f"L{n}c L{m}a [ {total} ];"
     forms = {
         "four nests": " ".join(f"L{m}a L{n}c [ {e} ];" for e in inner),
@@ -153,7 +179,10 @@ def _elementwise() -> Iterator[Case]:
         ("add, split 16", f"L{m}a L{n // 16}c L16d [ E(a,c*16+d)=X(a,c*16+d)+Y(a,c*16+d); ];"),
         ("add, split 128", f"L{m}a L{n // 128}c L128d [ E(a,c*128+d)=X(a,c*128+d)+Y(a,c*128+d); ];"),
         ("add, U8", f"L{m}a L{n // 8}c U8d [ E(a,c*8+d)=X(a,c*8+d)+Y(a,c*8+d); ];"),
-        ("three nests", f"L{m}a L{n}c [ H(a,c)=X(a,c)+Y(a,c); ]; L{m}a L{n}c [ K(a,c)=H(a,c)*Y(a,c); ]; L{m}a L{n}c [ E(a,c)=K(a,c)+X(a,c); ];"),
+        (
+            "three nests",
+            f"L{m}a L{n}c [ H(a,c)=X(a,c)+Y(a,c); ]; L{m}a L{n}c [ K(a,c)=H(a,c)*Y(a,c); ]; L{m}a L{n}c [ E(a,c)=K(a,c)+X(a,c); ];",
+        ),
         ("three fused", f"L{m}a L{n}c [ E(a,c)=(X(a,c)+Y(a,c))*Y(a,c)+X(a,c); ];"),
         ("exp", f"L{m}a L{n}c [ E(a,c)=exp(X(a,c)); ];"),
         ("tanh", f"L{m}a L{n}c [ E(a,c)=tanh(X(a,c)); ];"),
@@ -172,10 +201,42 @@ def _elementwise() -> Iterator[Case]:
 
 def _copies() -> Iterator[Case]:
     for n in (128, 500, 512, 1024, 2048):
-        yield Case(f"copy {n}", "straight", program(f"X[{n},{n}] -> E[{n},{n}]", f"L{n}a L{n}c [ E(a,c)=X(a,c)+1.0; ];"))
-        yield Case(f"copy {n}", "columns", program(f"X[{n},{n}] -> E[{n},{n}]", f"L{n}c L{n}a [ E(a,c)=X(a,c)+1.0; ];"))
-        yield Case(f"copy {n}", "transposed, reads columns", program(f"X[{n},{n}] -> E[{n},{n}]", f"L{n}a L{n}c [ E(a,c)=X(c,a); ];"))
-        yield Case(f"copy {n}", "transposed, writes columns", program(f"X[{n},{n}] -> E[{n},{n}]", f"L{n}a L{n}c [ E(c,a)=X(a,c); ];"))
+        tensors = f"X[{n},{n}] -> E[{n},{n}]"
+        forms = {
+            "straight": f"L{n}a L{n}c [ E(a,c)=X(a,c)+1.0; ];",
+            "columns": f"L{n}c L{n}a [ E(a,c)=X(a,c)+1.0; ];",
+            "transposed, reads columns": f"L{n}a L{n}c [ E(a,c)=X(c,a); ];",
+            "transposed, writes columns": f"L{n}a L{n}c [ E(c,a)=X(a,c); ];",
+        }
         if n % 32 == 0:
             tiles = f"L{n // 32}a L{n // 32}c L32f L32g [ E(a*32+f,c*32+g)=X(c*32+g,a*32+f); ];"
-            yield Case(f"copy {n}", "transposed by tiles", program(f"X[{n},{n}] -> E[{n},{n}]", tiles))
+            forms["transposed by tiles"] = tiles
+        for name, text in forms.items():
+            yield Case(f"copy {n}", name, program(tensors, text))
+
+
+def _row_programs() -> dict[str, Program]:
+    softmax = ("M(a)=max(M(a),X(a,c));", "H(a,c)=exp(X(a,c)-M(a));", "S(a)=S(a)+H(a,c);", "E(a,c)=H(a,c)/S(a);")
+    chain = ("H(a,c)=X(a,c)+Y(a,c);", "K(a,c)=H(a,c)*2.0;", "E(a,c)=exp(K(a,c))/(K(a,c)*K(a,c)+1.0);")
+    norm = (
+        "L64a L256c [ M(a)=M(a)+X(a,c); ]; L64a [ N(a)=M(a)/256; ]; L64a L256c [ S(a)=S(a)+(X(a,c)-N(a))*(X(a,c)-N(a)); ];"
+        " L64a L256c [ E(a,c)=(X(a,c)-N(a))/sqrt(S(a)/256+0.00001)*G(c); ];"
+    )
+    linear = (
+        "L64a L64d L128c [ H(a,d)=H(a,d)+X(a,c)*W(c,d); ]; L64a L64d [ K(a,d)=H(a,d)+Y(d); ];"
+        " L64a L64d [ E(a,d)=max(K(a,d),0.0); ];"
+    )
+    return {
+        "matmul": program("A[128,128] C[128,128] -> D[128,128]", "L128a L128d L128c [ D(a,d)=D(a,d)+A(a,c)*C(c,d); ];"),
+        "softmax": program("X[64,256] -> E[64,256]", " ".join(f"L64a L256c [ {e} ];" for e in softmax)),
+        "layer norm": program("X[64,256] G[256] -> E[64,256]", norm),
+        "linear": program("X[64,128] W[128,64] Y[64] -> E[64,64]", linear),
+        "elementwise": program("X[256,256] Y[256,256] -> E[256,256]", " ".join(f"L256a L256c [ {e} ];" for e in chain)),
+        "convolution": program(
+            "X[16,66,66] W[16,3,3] -> E[64,64]", "L64a L64c L16d L3f L3g [ E(a,c)=E(a,c)+X(d,a+f,c+g)*W(d,f,g); ];"
+        ),
+    }
+
+
+ORIGINALS = _row_programs()
+"""Small programs as a person would write them first."""

@@ -1,9 +1,9 @@
 """Addresses as linear forms of loop digits.
 
-In normal form a subscript is written in axes, an axis is a sum of digits, and every digit is walked by one loop. So the address of an
-access is linear in the digits, also where the text has ``k//61`` and ``k%61``. A digit with its loop is called a *wheel* here: loops
-are wheels turning in one another. What stays non-linear in a body (``//``, ``%``, subscripts that read memory) is approximated, and
-says so.
+In normal form a subscript is written in axes, an axis is a sum of digits, and every digit is walked by one loop. So the address of
+an access is linear in the digits, also where the text has ``k//61`` and ``k%61``. A digit with its loop is called a *wheel* here:
+loops are wheels turning in one another. What stays non-linear in a body (``//``, ``%``, subscripts that read memory) is
+approximated, and says so.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 What LLVM makes of a loop nest decides more than the operations in it, so the model follows it:
 
 * a ``V`` loop is vector code; inner ``U`` loops, and ``L`` loops small enough for LLVM's full unrolling, become straight-line code;
-* the loop around that, the *running* loop, keeps in registers what it does not move: accumulators are neither loaded nor stored in it;
+* the loop around that, the *running* loop, keeps in registers what it does not move: accumulators are neither loaded nor stored in
+  it;
 * without a ``V`` loop LLVM vectorizes the running loop, if no float sum and no function call stands in its way and memory is
   contiguous or in small strides; straight-line code is vectorized only where its results stay in registers;
 * a sum that is carried from iteration to iteration waits for its own latency, unless independent sums run beside it: those of the
@@ -126,9 +127,7 @@ class _Code:
 
     def _threshold(self, loop: PathLoop) -> float:
         """The size up to which LLVM unrolls a loop: more where its index stands in divisions, which become constants."""
-        divided = loop.digits > 1 or any(
-            o.cost == "int_div" and o.depends & loop.wheels for w in self.works for o in w.operations
-        )
+        divided = loop.digits > 1 or any(o.cost == "int_div" and o.depends & loop.wheels for w in self.works for o in w.operations)
         boosted = divided and loop.extent <= self.device["unroll_boosted"]
         return self.device["unroll"] * (self.device["unroll_boost"] if boosted else 1.0)
 
@@ -153,12 +152,11 @@ class _Code:
     def _vectorize(self) -> None:
         if self.vector is not None or self.called:
             return
-        if self.straight:
-            last = self.straight[-1]
-            kept = self.running is not None and all(not w.target.moves & self.running.wheels for w in self.works)
-            if kept and self._spatial(last) and self._contiguous(last, 1):
-                self.vector = last
-                return
+        if self.running is not None and all(not w.target.moves & self.running.wheels for w in self.works):
+            for loop in reversed(self.straight):  # results stay in registers, so only what is read must lie side by side
+                if self._spatial(loop) and self._contiguous(loop, 1, reads_only=True):
+                    self.vector = loop
+                    return
         running = self.running
         limit = int(self.device["interleave"])
         copies = 1
@@ -178,9 +176,37 @@ class _Code:
                 return False
         return True
 
-    def _contiguous(self, loop: PathLoop, limit: int) -> bool:
-        """Whether every access moves by at most ``limit`` elements an iteration, and the target moves in such steps or not at all."""
-        return all(not a.spread and abs(a.strides[loop.last]) <= limit * a.item for w in self.works for a in (w.target, *w.reads))
+    def _contiguous(self, loop: PathLoop, limit: int, *, reads_only: bool = False) -> bool:
+        """Whether every access moves by at most ``limit`` elements an iteration, or not at all, and what is written leaves no
+        gaps."""
+        for work in self.works:
+            if not all(self._in_step(a, loop, limit) for a in work.reads):
+                return False
+            if not reads_only and not (self._in_step(work.target, loop, limit) and self._covers(work.target, loop)):
+                return False
+        return True
+
+    def _in_step(self, address: Address, loop: PathLoop, limit: int) -> bool:
+        step = abs(address.strides[loop.last])
+        if address.spread or step > limit * address.item:
+            return False
+        if step and loop.digits > 1:  # a loop of several digits: they must count on as one
+            expected = step
+            for k in range(loop.last, -1, -1):
+                if loop.wheels >> k & 1:
+                    if abs(address.strides[k]) != expected:
+                        return False
+                    expected *= self.block.wheels[k].extent
+        return True
+
+    def _covers(self, target: Address, loop: PathLoop) -> bool:
+        """Whether the straight-line code writes all elements between one iteration and the next."""
+        step = abs(target.strides[loop.last])
+        written = target.item
+        for inner in self.straight:
+            if 0 < abs(target.strides[inner.last]) < step:
+                written *= inner.extent
+        return written >= step
 
     # -------------------------------------------------------------------------------------------------------------------- cycles
 
@@ -192,7 +218,7 @@ class _Code:
             entries *= loop.extent
             around += entries * self.device["loop_iteration"] * (0.0 if loop.kind == "U" else 1.0) / 2
         if self.running is None:
-            per, what = self._iteration(1)
+            per, what = self._iteration(1.0)
             return entries * per + around, what
         trips, lanes = self._trips()
         per, what = self._iteration(trips)
@@ -226,7 +252,8 @@ class _Code:
     def _iteration(self, trips: float) -> tuple[float, str]:
         """Cycles of one iteration of the running loop."""
         device = self.device
-        loads = stores = arithmetic = calls = issued = chain = 0.0
+        loads = stores = arithmetic = slow = calls = issued = 0.0
+        chain = inside = 0.0  # what waits from one iteration to the next, and within one
         accesses = 0.0
         seen: set[Address] = set()
         for work in self.works:
@@ -248,25 +275,42 @@ class _Code:
                         calls += self._points(operation) * self._call(operation)
                 elif self._varies(operation):
                     registers = self._instances(operation, work)
-                    arithmetic += registers * device.operations[self._class(operation)][0]
+                    cycles = registers * device.operations[self._class(operation)][0]
+                    if operation.cost in ("div", "sqrt"):
+                        slow += cycles
+                    else:
+                        arithmetic += cycles
                     issued += registers
-            if work.recurs or (work.accumulates and not moved):
-                depth = self._depth(work) if not work.recurs else 1
-                link = self._latency(work) + (device["spill"] if self.called and not work.recurs else 0)
-                chain = max(chain, link * depth)
+            if work.recurs or work.accumulates:
+                link = self._latency(work)
+                if work.recurs:
+                    chain = max(chain, link)
+                elif moved:
+                    inside = max(inside, link * (self._depth(work) - 1))
+                else:
+                    chain = max(chain, (link + (device["spill"] if self.called else 0)) * self._depth(work))
+        loads += self._reloads()
         # an operand in memory is part of the instruction that uses it
-        issued += max(loads, issued) - issued + stores + device["loop_iteration"]
+        issued = max(loads, issued) + stores + device["loop_iteration"] + calls * device["call_rate"]
+        window = device["window"] / max(issued, 1.0)
         times = {
-            "arithmetic": arithmetic + calls,
+            "arithmetic": max(arithmetic, slow) + calls,
             "loads": loads / device["loads"],
             "stores": stores / device["stores"],
             "issue": issued / device["issue"],
-            "latency": chain / (1 + device["window"] / (max(issued, 1.0) * max(trips, 1.0))),
+            "latency": max(chain / (1 + window / max(trips, 1.0)), inside / (1 + window)),
         }
         if self.scalar_straight:
             times["straight-line code"] = accesses * device["straight_line"]
         what = max(times, key=lambda k: times[k])
         return times[what], "calls" if what == "arithmetic" and calls > arithmetic else what
+
+    def _reloads(self) -> float:
+        """Loads in every iteration of what could stay in a register if there were enough of them."""
+        if self.running is None:
+            return 0.0
+        kept = {a for w in self.works for a in (w.target, *w.reads) if not self._moves(a)}
+        return max(0.0, sum(map(self._count, kept)) + 2 - self.device["registers"])
 
     def _class(self, operation: Operation) -> str:
         return operation.cost if operation.cost in self.device.operations else "simple"
@@ -323,7 +367,7 @@ class _Code:
                 continue
             if loop is self.vector:
                 count *= self._registers_of(loop.extent)
-            elif operation.chain and work.regroups and not work.target.moves & loop.wheels:
+            elif operation.chain and self._folds(work) and not work.target.moves & loop.wheels:
                 folded *= loop.extent
             else:
                 count *= loop.extent
@@ -335,7 +379,11 @@ class _Code:
         depth = 1.0
         for loop in self.straight:
             depth *= 1 if work.target.moves & loop.wheels else loop.extent
-        return 1 + log2(depth) if work.regroups else depth
+        return 1 + log2(depth) if self._folds(work) else depth
+
+    def _folds(self, work: Work) -> bool:
+        """Whether the straight-line code reduces by vectors and a tree."""
+        return work.regroups and bool(self.straight) and self._contiguous(self.straight[-1], 1, reads_only=True)
 
     def _hoisted(self) -> float:
         """Cycles per entry of the running loop for what was taken out of it: calls and divisions, and results kept in registers."""

@@ -4,9 +4,9 @@
     this_cpu()        the CPU description with what this machine says of itself put in its place
 
 A file holds one device: ``format = 1``, ``kind`` ("cpu" or "gpu"), ``name``, a table ``figures``, the tables ``operations`` and
-``calls``, and ``levels`` of memory from the innermost out, the last one without a capacity. Every figure is
-``{ value, unit, source }``; a table of rates has one unit and one source. What is missing, unknown, not positive or without a source
-is reported with the file and the key.
+``calls``, and ``levels`` of memory from the innermost out, the last one without a capacity. Every figure is ``{ value, unit,
+source }``; a table of rates has one unit and one source. What is missing, unknown, not positive or without a source is reported
+with the file and the key.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Kind: TypeAlias = Literal["cpu", "gpu"]
 FIGURES: Mapping[Kind, tuple[str, ...]] = {
     "cpu": (
         *("frequency", "cores", "simd", "registers", "window", "issue", "loads", "stores", "straight_line"),
-        *("loop_entry", "loop_iteration", "mispredict", "predicted_trips", "spill", "unroll", "unroll_boost", "unroll_boosted", "interleave"),
-        *("parallel_launch", "call"),
+        *("loop_entry", "loop_iteration", "mispredict", "predicted_trips", "spill", "interleave"),
+        *("unroll", "unroll_boost", "unroll_boosted", "call", "call_rate", "parallel_launch"),
     ),
     "gpu": (
         *("frequency", "multiprocessors", "warp", "threads", "blocks", "shared_memory", "issue", "latency", "load_latency"),
@@ -43,6 +43,9 @@ CALLS: Mapping[Kind, tuple[str, ...]] = {
     "cpu": ("exp", "log", "sigmoid", "sin", "cos", "tanh", "erf", "pow", "int_div"),
     "gpu": ("exp", "log", "sigmoid", "sin", "cos", "tanh", "erf", "pow", "sqrt", "div", "int_div"),
 }
+
+
+_LEVEL_FIGURES = ("capacity", "line", "sets", "bandwidth", "line_time", "set_time", "set_write_time")
 
 
 class DeviceError(ValueError):
@@ -60,8 +63,8 @@ class Figure:
 class Level:
     """A level of memory: ``capacity`` and ``line`` in bytes, ``sets`` of its associativity (None: no conflicts), ``bandwidth`` in
     bytes per second and ``line_time`` in seconds per line out of sequence, both of what it delivers to the level inside it;
-    ``set_time`` and ``set_write_time``: seconds for one set to take in a line that is read, or written. The innermost level delivers nothing, the outermost has no capacity.
-    ``shared``: by all cores."""
+    ``set_time`` and ``set_write_time``: seconds for one set to take in a line that is read, or written. The innermost level
+    delivers nothing, the outermost has no capacity. ``shared``: by all cores."""
 
     name: str
     shared: bool
@@ -175,13 +178,13 @@ class _Reader:
         where = f"levels[{position}]"
         if not isinstance(entry, dict):
             raise self.wrong(where, "a table is needed")
-        self.only(entry, where, ("name", "shared", "capacity", "line", "sets", "bandwidth", "line_time", "set_time", "set_write_time"))
+        self.only(entry, where, ("name", "shared", *_LEVEL_FIGURES))
         if not isinstance(entry.get("shared"), bool):
             raise self.wrong(f"{where}.shared", "true or false is needed")
         values: dict[str, Any] = {}
         wanted = {"capacity", "line"} if position < count - 1 else set()
         wanted |= {"bandwidth"} if position else set()
-        for key in ("capacity", "line", "sets", "bandwidth", "line_time", "set_time", "set_write_time"):
+        for key in _LEVEL_FIGURES:
             if key in entry or key in wanted:
                 value = self.figure(entry, key, f"{where}.{key}").value
                 values[key] = int(value) if key in ("line", "sets") else value

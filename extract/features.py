@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import frexp
 
 from extract.address import Address, Addresses, Wheel, wheels_of
 from extract.footprint import Shape, first_run, lines, sets_met
@@ -39,8 +40,8 @@ class Operation:
 class Work:
     """One equation: the address it writes, those it reads (the accumulator left out), its operations.
 
-    ``accumulates``: the operator; ``recurs``: it reads elements of its own tensor that other points write; ``starts``: it also writes
-    an initial value."""
+    ``accumulates``: the operator; ``recurs``: it reads elements of its own tensor that other points write; ``starts``: it also
+    writes an initial value."""
 
     target: Address
     reads: tuple[Address, ...]
@@ -256,7 +257,7 @@ class _Reader:
 
     def _threads_last(self, sunk: tuple[int, ...], wheels: Sequence[Wheel], loops: Sequence[Loop]) -> list[int]:
         """The thread wheels in the order in which they turn, x fastest."""
-        return sorted(reversed(sunk), key=lambda k: loops[wheels[k].loop].gpu_axis or "")
+        return sorted(sunk, key=lambda k: (loops[wheels[k].loop].gpu_axis or "", -k))
 
     def _turned(self, region: Region, order: Sequence[int], wheels: Sequence[Wheel], loops: Sequence[Loop]) -> Region:
         """``region`` inside loops over the wheels of ``order``, the first one innermost."""
@@ -350,7 +351,7 @@ def _work(equation: Equation, addresses: Addresses) -> Work:
     recurs = split is None and any(t.role == "read" and t.access.tensor.name == target.tensor for t in found)
     chain_tensor = target.tensor if split or recurs else None
     operations: list[Operation] = []
-    _operations(elaborate(equation), addresses, chain_tensor, operations)
+    _operations(elaborate(equation), addresses, chain_tensor, operations, {})
     return Work(target, reads, tuple(operations), split[0] if split else None, recurs, equation.init is not None)
 
 
@@ -370,8 +371,20 @@ def operation_class(op: str, dtype: str) -> str:
     return _INT_CLASS.get(op, "int_add")
 
 
-def _operations(typed: Typed, addresses: Addresses, chain: str | None, found: list[Operation]) -> tuple[int, bool]:
-    """Collects the operations below ``typed``; the wheels it depends on, and whether it holds the value carried from point to point."""
+def _operations(
+    typed: Typed, addresses: Addresses, chain: str | None, found: list[Operation], seen: dict[Typed, tuple[int, bool]]
+) -> tuple[int, bool]:
+    """Collects the operations below ``typed``, equal ones once; returns the wheels that it depends on, and whether it holds the
+    value that is carried from point to point."""
+    known = seen.get(typed)
+    if known is None:
+        known = seen[typed] = _new_operations(typed, addresses, chain, found, seen)
+    return known
+
+
+def _new_operations(
+    typed: Typed, addresses: Addresses, chain: str | None, found: list[Operation], seen: dict[Typed, tuple[int, bool]]
+) -> tuple[int, bool]:
     match typed:
         case Const():
             return 0, False
@@ -388,17 +401,20 @@ def _operations(typed: Typed, addresses: Addresses, chain: str | None, found: li
                 if divisions := _divisions(subscript):
                     found += [Operation("int_div", "i64", addresses.depends(subscript), chain=False)] * divisions
             return moves, False
-    below = [_operations(a, addresses, chain, found) for a in typed.args]
+    below = [_operations(a, addresses, chain, found, seen) for a in typed.args]
     depends, carried = 0, False
     for moves, carries in below:
         depends |= moves
         carried = carried or carries
-    if typed.op == "**" and isinstance(power := typed.args[1], Const) and power.value in (2, 3, 4):
-        found += [Operation("mul", typed.dtype, depends, carried)] * (int(power.value) // 2)
-        return depends, carried
     cost = operation_class(typed.op, typed.dtype)
+    last = typed.args[-1]
+    if typed.op == "**" and isinstance(last, Const) and last.value in (2, 3, 4):
+        found += [Operation("mul", typed.dtype, depends, carried)] * (int(last.value) // 2)
+        return depends, carried
     if cost == "add" and _fuses(typed, below, found):
         cost = "fma"
+    if cost == "div" and isinstance(last, Const) and last.value and abs(frexp(last.value)[0]) == 0.5:
+        cost = "mul"  # by a power of two is exact, so compilers multiply
     found.append(Operation(cost, typed.dtype, depends, carried))
     return depends, carried
 

@@ -1,8 +1,8 @@
 """How much memory a strided walk touches.
 
-A *shape* is what a set of loops does to an address: for every loop that moves it, (stride in bytes, number of iterations). The bytes
-of one element and a shape tell which lines are touched, exactly for a single stride and for strides that nest (tiles, windows of
-a convolution, rows); where progressions overlap without nesting it is an over-estimate.
+A *shape* is what a set of loops does to an address: for every loop that moves it, (stride in bytes, number of iterations). The
+bytes of one element and a shape tell which lines are touched, exactly for a single stride and for strides that nest (tiles,
+windows of a convolution, rows); where progressions overlap without nesting it is an over-estimate.
 """
 
 from __future__ import annotations

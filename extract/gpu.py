@@ -1,10 +1,10 @@
 """Seconds that a kernel takes on a GPU.
 
-A kernel is a grid of blocks of threads; serial loops run in each thread. Threads of a warp turn together, so the sectors that a warp
-touches in one access come from the strides of the thread loops: that is coalescing. The compute time is the longest of the arithmetic
-units, the issue of warp instructions, the first level of memory, and the latency of one thread's own chain, which only other warps can
-hide. The second level and the memory are asked for what the blocks' working sets do not find nearer. Few threads keep few bytes in
-flight, and cannot use the whole bandwidth.
+A kernel is a grid of blocks of threads; serial loops run in each thread. Threads of a warp turn together, so the sectors that a
+warp touches in one access come from the strides of the thread loops: that is coalescing. The compute time is the longest of the
+arithmetic units, the issue of warp instructions, the first level of memory, and the latency of one thread's own chain, which only
+other warps can hide. The second level and the memory are asked for what the blocks' working sets do not find nearer. Few threads
+keep few bytes in flight, and cannot use the whole bandwidth.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _by_shared(kernel: Kernel, device: Device) -> tuple[float, ...]:
 
 
 class _Thread:
-    """What one thread does, over all its serial iterations. Threads that a body does not use are taken as waiting, not as working."""
+    """What one thread does, over all its serial iterations. Threads that a body does not use are taken as waiting, not as
+    working."""
 
     def __init__(self, kernel: Kernel, device: Device) -> None:
         self.device = device

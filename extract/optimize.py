@@ -22,6 +22,8 @@ from rules.strategy import Level, Target
 
 SHARES: dict[Level, float] = {"mathematics": 0.1, "graph": 0.1, "memory": 0.1, "operator": 0.3}
 """What part of the time each phase may take; two cycles, and what they leave is for extraction and replay."""
+CONSIDERED = 64
+"""How many choices are replayed at most."""
 DISTINCT = 0.02
 """Candidates differ by more than this part of their cost."""
 
@@ -70,7 +72,7 @@ def optimize(
         limits=limits,
         beam=beam,
         cost=FOR_DEVICE[device],
-        timeout_s=max(10.0, 2 * budget_s),
+        timeout_s=max(20.0, 3 * budget_s),
     )
     with Saturator() as saturator:
         result = saturator.saturate(program, options, progress)
@@ -78,10 +80,16 @@ def optimize(
 
 
 def _distinct(result: EGraphResult, device: str, keep: int) -> list[Extraction]:
+    """Candidates of different costs, cheapest first, at most ``keep``, and the original last."""
     found: list[Extraction] = []
-    for candidate in candidates(result, FOR_DEVICE[device]):
-        if not candidate.steps:
-            return [*found, candidate]
-        if len(found) < keep and not (found and isclose(found[-1].cost, candidate.cost, rel_tol=DISTINCT)):
+    original: Extraction | None = None
+    for candidate in candidates(result.program, result, FOR_DEVICE[device], count=CONSIDERED, tries=CONSIDERED):
+        if candidate.program == result.program:
+            original = candidate
+            continue
+        same = bool(found) and isclose(found[-1].cost, candidate.cost, rel_tol=DISTINCT)
+        if candidate.cost < candidate.original_cost and len(found) < keep and not same:
             found.append(candidate)
-    raise AssertionError("the original is the last candidate")
+    if original is None:
+        (original,) = (c for c in candidates(result.program, result, FOR_DEVICE[device], count=1, tries=0))
+    return [*found, original]

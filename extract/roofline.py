@@ -89,7 +89,8 @@ def tensor_shapes(program: Program) -> dict[str, Shape]:
 
 
 def warm_level(program: Program, shapes: Mapping[str, Shape], device: Device) -> int:
-    """The innermost level, by number, that holds everything that ``program`` touches: what a run finds there from the run before."""
+    """The innermost level, by number, that holds everything that ``program`` touches: what a run finds there from the run
+    before."""
     size = 0
     seen: set[str] = set()
     for nest in program.nests:

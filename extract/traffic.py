@@ -1,9 +1,9 @@
 """Lines that cross from one level of memory to the next, by the order in which a kernel walks.
 
 The rule, for a cache that replaces the least recently used: a loop whose single iteration fits finds again what consecutive
-iterations share, so the whole loop brings in just what it touches; a loop whose single iteration does not fit starts every iteration
-anew. A line that is written crosses twice, in and out. Lines of a long contiguous run come in sequence, ahead of time; others each
-wait for themselves.
+iterations share, so the whole loop brings in just what it touches; a loop whose single iteration does not fit starts every
+iteration anew. A line that is written crosses twice, in and out. Lines of a long contiguous run come in sequence, ahead of time;
+others each wait for themselves.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SEQUENCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Lines in sequence, and one by one. ``reads_queued``, ``writes_queued``: of the latter, how many wait for one and the same set of
-    the cache."""
+    """Lines in sequence, and one by one. ``reads_queued``, ``writes_queued``: of the latter, how many wait for one and the same
+    set of the cache."""
 
     streamed: float
     scattered: float

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leir.cli.demo_search import seek
 from leir.cli.execution import Workers
 from leir.cli.inputs import program_text, write_text
 from leir.cli.report import AsJson, BadInput, emit, emit_json, end_no
@@ -33,8 +34,8 @@ def demo(
 ) -> None:
     """Run the whole path on a softmax-matmul program.
 
-    PyTorch to LEIR, check, legal steps with proofs, verification by execution, timing, dataset rows. Ends with 1 if a step that
-    was proved legal does not verify.
+    PyTorch to LEIR, check, legal steps with proofs, verification by execution, timing, the best program of the e-graph, searches
+    beside it, dataset rows. FILE.py is run, as by leir import. Ends with 1 if a step that was proved legal does not verify.
 
     Example: leir demo
     """
@@ -65,13 +66,16 @@ def demo(
         tell("\n5. Time on this CPU, the original and one step of each strategy")
         times = _timed(program, legal, pool, tell)
 
-    tell("\n6. Dataset rows: one chat per verified step")
+    sought = seek(program, output, workers, tell)
+
+    tell("\n8. Dataset rows: one chat per verified step")
     written = _written(program, legal, verdicts, output)
     tell(f"   {written.rows} rows. The reasoning of the first, which is written from its certificate:")
     tell(_indented(written.reasoning, "   | "))
     seconds = time.perf_counter() - start
     tell(f"\nWritten in {seconds:.1f} s:")
-    for path in written.files:
+    files = (*written.files, *sought.files)
+    for path in files:
         tell(f"   {path}  {path.stat().st_size:,} bytes")
     if json:
         emit_json(
@@ -82,12 +86,14 @@ def demo(
                 "verdicts": {str(answer): count for answer, count in answers.items()},
                 "interpreter_error": error,
                 "median_s": times,
+                "speedup": sought.measured_speedup,
+                "model_speedups": dict(sought.speedups),
                 "rows": written.rows,
-                "files": [str(path) for path in written.files],
+                "files": [str(path) for path in files],
                 "seconds": round(seconds, 1),
             }
         )
-    if set(answers) != {"equal"}:
+    if set(answers) != {"equal"} or not sought.sound:
         end_no()
 
 

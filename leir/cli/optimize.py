@@ -36,6 +36,7 @@ class DeviceName(StrEnum):
 class Measurement:
     """A candidate beside its measured time; ``verdict`` is that of the execution against the original."""
 
+    program: Program
     steps: tuple[Applied, ...]
     modelled_s: float
     measured_s: float | None
@@ -76,12 +77,12 @@ def optimize(
     found = find(program, device.value, target.value, budget_s=budget, strategies=strategy, progress=_progress)
     if found.report.outcome in ("crashed", "out-of-memory", "not-checked"):
         note(f"saturation: {found.report.outcome}: {found.report.detail}")
-    measurements = _measured(program, found, workers, timeout) if measure else []
-    best = _fastest(found, measurements)
+    measurements = measured(program, found, workers, timeout) if measure else []
+    best = fastest(found, measurements)
     if output is not None:
-        write_text(output, program_text(best[-1].program if best else program, output))
+        write_text(output, program_text(best.program, output))
     if run is not None:
-        _write_run(run, program, found, measurements, target)
+        write_run(run, program, found, measurements, target)
     if json:
         emit_json(_json(found, measurements, best))
     else:
@@ -109,7 +110,8 @@ def candidates(found: Optimized) -> list[tuple[tuple[Applied, ...], Program]]:
     return list(seen.values())[:MEASURED]
 
 
-def _measured(program: Program, found: Optimized, workers: int, timeout: float) -> list[Measurement]:
+def measured(program: Program, found: Optimized, workers: int, timeout: float) -> list[Measurement]:
+    """The candidates of ``found``, verified against ``program`` and timed, in the order of `candidates`."""
     from extract.roofline import cost
     from lower.outcome import Timing
     from lower.verify import Verifier, measure
@@ -124,27 +126,29 @@ def _measured(program: Program, found: Optimized, workers: int, timeout: float) 
         for (steps, candidate), verdict in zip(chosen, verdicts, strict=True):
             timing = measure(candidate, pool=pool)
             seconds = timing.median_s if isinstance(timing, Timing) else None
-            measurements.append(Measurement(steps, cost(candidate, found.device).seconds, seconds, verdict.answer))
+            measurements.append(Measurement(candidate, steps, cost(candidate, found.device).seconds, seconds, verdict.answer))
             note(f"measured {len(measurements)} of {len(chosen)}")
     return measurements
 
 
-def _fastest(found: Optimized, measurements: list[Measurement]) -> tuple[Applied, ...]:
-    """The steps to the program that is given out: by measurement, only what was found equal counts; else by the model."""
+def fastest(found: Optimized, measurements: list[Measurement]) -> Measurement | Extraction:
+    """What is given out: by measurement, where only what was found equal counts; else by the model."""
     sound = [m for m in measurements if m.measured_s is not None and m.verdict == "equal"]
     if sound:
-        return min(sound, key=lambda m: m.measured_s or 0.0).steps
-    return () if measurements else found.best.steps
+        return min(sound, key=lambda m: m.measured_s or 0.0)
+    return found.original if measurements else found.best
 
 
-def _correlation(measurements: list[Measurement]) -> float | None:
+def correlation(measurements: list[Measurement]) -> float | None:
+    """Spearman's rank correlation of model and measurement."""
     from extract.correlation import spearman
 
     timed = [(m.modelled_s, m.measured_s) for m in measurements if m.measured_s is not None]
     return spearman([a for a, _ in timed], [b for _, b in timed])
 
 
-def _speedup(measurements: list[Measurement]) -> float | None:
+def speedup(measurements: list[Measurement]) -> float | None:
+    """The original's measured time over that of the fastest program found equal."""
     original = next((m.measured_s for m in measurements if not m.steps), None)
     fastest = min((m.measured_s for m in measurements if m.measured_s and m.verdict == "equal"), default=None)
     return original / fastest if original and fastest else None
@@ -153,22 +157,25 @@ def _speedup(measurements: list[Measurement]) -> float | None:
 # ---------------------------------------------------------------------------------------------------------------------- telling
 
 
-def _write_run(path: Path, program: Program, found: Optimized, measurements: list[Measurement], target: Target) -> None:
+def write_run(path: Path, program: Program, found: Optimized, measurements: list[Measurement], target: Target) -> None:
+    """A run file of what was extracted, scored by measurement where there are any, else by the model of whole programs, as
+    searches are."""
+    from extract.roofline import cost
     from llm.search.node import Score
     from llm.search.result import Reached, write_result
     from rules.rounding import loosest
 
     reached = []
-    evaluator, root = f"model roofline {found.device.name}", found.original.cost
+    evaluator, root = f"model roofline {found.device.name}", cost(program, found.device).seconds
     if measurements:
         evaluator = f"measure {target.value}"
         root = next((m.measured_s for m in measurements if not m.steps and m.measured_s), root)
-        entries = [(m.steps, m.measured_s) for m in measurements if m.steps and m.verdict == "equal" and m.measured_s]
+        entries = [(m.program, m.steps, m.measured_s) for m in measurements if m.steps and m.verdict == "equal" and m.measured_s]
     else:
-        entries = [(c.steps, c.cost) for c in found.candidates if c.steps]
-    for steps, seconds in entries:
+        entries = [(c.program, c.steps, cost(c.program, found.device).seconds) for c in found.candidates if c.steps]
+    for candidate, steps, seconds in entries:
         rounding = loosest(a.rounding for a in steps)
-        reached.append(Reached(steps[-1].program, tuple(a.step for a in steps), rounding, Score(seconds)))
+        reached.append(Reached(candidate, tuple(a.step for a in steps), rounding, Score(seconds)))
     write_result(
         path,
         program,
@@ -182,7 +189,7 @@ def _write_run(path: Path, program: Program, found: Optimized, measurements: lis
     )
 
 
-def _json(found: Optimized, measurements: list[Measurement], best: tuple[Applied, ...]) -> dict[str, Json]:
+def _json(found: Optimized, measurements: list[Measurement], best: Measurement | Extraction) -> dict[str, Json]:
     rows: list[Json] = [
         {
             "steps": [str(a.step) for a in m.steps],
@@ -199,14 +206,14 @@ def _json(found: Optimized, measurements: list[Measurement], best: tuple[Applied
         "extracted_s": found.best.cost,
         "considered": found.original.considered,
         "discarded": dict(found.original.discarded),
-        "steps": [a.step.to_json() for a in best],
+        "steps": [a.step.to_json() for a in best.steps],
         "measured": rows,
-        "speedup": _speedup(measurements),
-        "spearman": _correlation(measurements),
+        "speedup": speedup(measurements),
+        "spearman": correlation(measurements),
     }
 
 
-def _told(found: Optimized, measurements: list[Measurement], best: tuple[Applied, ...]) -> str:
+def _told(found: Optimized, measurements: list[Measurement], best: Measurement | Extraction) -> str:
     from extract.roofline import time_text
 
     report, original = found.report, found.original
@@ -222,14 +229,14 @@ def _told(found: Optimized, measurements: list[Measurement], best: tuple[Applied
         for m in sorted(measurements, key=lambda m: m.measured_s or float("inf")):
             measured = time_text(m.measured_s) if m.measured_s is not None else "not run"
             lines.append(f"  {time_text(m.modelled_s):>10} {measured:>10}  {m.verdict:10} {len(m.steps)} steps")
-        speedup, correlation = _speedup(measurements), _correlation(measurements)
-        lines.append(f"speedup over the original: {'unknown' if speedup is None else f'{speedup:.2f}x'}")
+        gained, rank = speedup(measurements), correlation(measurements)
+        lines.append(f"speedup over the original: {'unknown' if gained is None else f'{gained:.2f}x'}")
         lines.append(
             f"Spearman correlation of model and measurement over {len(measurements)} programs: "
-            + ("undefined" if correlation is None else f"{correlation:.2f}")
+            + ("undefined" if rank is None else f"{rank:.2f}")
         )
-    lines.append(f"steps from the original ({len(best)}):")
-    lines += [f"  {a.step}" for a in best] or ["  none: the original is the best"]
+    lines.append(f"steps from the original ({len(best.steps)}):")
+    lines += [f"  {a.step}" for a in best.steps] or ["  none: the original is the best"]
     return "\n".join(lines)
 
 

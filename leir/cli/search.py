@@ -181,7 +181,7 @@ def compare(
         emit_json(comparison.to_json())
         return
     emit(f"{read[0].program.name}: best so far in microseconds ({read[0].evaluator}), by evaluated programs")
-    for line in _columns(comparison.table()):
+    for line in columns(comparison.table()):
         emit(line)
 
 
@@ -327,6 +327,6 @@ def _told(run: Search, output: Path, reason: str) -> str:
     return "\n".join(lines)
 
 
-def _columns(rows: list[list[str]]) -> list[str]:
+def columns(rows: list[list[str]]) -> list[str]:
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return ["  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]) for row in rows]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 
-from rewrite.egraph.adapter import Row, Tables
+from rewrite.egraph.adapter import Frozen, Row, Tables
 from rewrite.egraph.dataflow import Dataflow
 from rewrite.egraph.schema import GRAPH
 
@@ -68,15 +69,23 @@ class Engine:
             self.matches[rule] = self.matches.get(rule, 0) + count
         return updated
 
-    def leaders(self) -> tuple[int, ...]:
-        """Per value, the least number of a value in its class."""
+    def read(self) -> Reading:
+        """The tables as they are now."""
         frozen = self.tables.frozen()
         self.rows = frozen.count()
         least: dict[int, int] = {}
         classes: dict[int, int] = {}
         for (handle,), found in frozen.rows("HT"):
-            assert isinstance(handle, int)
-            assert isinstance(found, int)
-            classes[handle] = found
-            least[found] = min(handle, least.get(found, handle))
-        return tuple(least[classes[number]] for number in range(len(self.flow.values)))
+            value, at = int(handle), int(found)
+            classes[value] = at
+            least[at] = min(value, least.get(at, value))
+        return Reading(frozen, tuple(least[classes[number]] for number in range(len(self.flow.values))), least)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """``leader``: per value, the least value of its class; ``leader_of``: the same by class."""
+
+    frozen: Frozen
+    leader: tuple[int, ...]
+    leader_of: dict[int, int]

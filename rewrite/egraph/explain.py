@@ -22,6 +22,10 @@ from rewrite.units import units
 from rules.catalogue import STRATEGIES, find
 from rules.strategy import Refusal, Strategy
 
+SCALAR_STEPS = 2
+MOST_BRANCHES = 12
+"""How far, and how broadly, steps are looked for that make a body which no single step is known to make."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -108,13 +112,13 @@ class Explainer:
     # --------------------------------------------------------------------------------------------------------------- one step
 
     def _carried_out(self, current: Program, derivation: Derivation, made: set[int]) -> list[Applied] | None:
-        if derivation.step is None:
-            return None
-        strategy = find(derivation.step.strategy)
-        assert strategy is not None
         needs = [self.view.same[k] for k in derivation.needs]
         if not set(needs) <= set(self.kernels(current)):
             return None
+        if derivation.step is None:
+            return self._rewritten(current, self.kernels(current).index(needs[0]), made, SCALAR_STEPS)
+        strategy = find(derivation.step.strategy)
+        assert strategy is not None
         moves: list[Applied] = []
         if strategy.unit == "window" and strategy.width > 1:
             together = self._together(current, needs)
@@ -143,6 +147,30 @@ class Explainer:
             outcome = carry_out(current, strategy, site, found, args, options.target, options.risky)
             if not isinstance(outcome, Refusal):
                 yield outcome
+
+    def _rewritten(self, current: Program, at: int, made: set[int], depth: int) -> list[Applied] | None:
+        """At most ``depth`` scalar steps on one expression that make a kernel, or None. A body may follow from unions found on other
+        kernels, or from native rules, which are no steps."""
+        outcomes: list[Applied] = []
+        for strategy in STRATEGIES:
+            if strategy.unit != "scalar" or not strategy.implemented:
+                continue
+            for site, unit in units(strategy, current, self.result.options.target):
+                if site.path[0] != at:
+                    continue
+                for args in arguments(strategy.name, unit):
+                    outcome = carry_out(current, strategy, site, unit, args, self.result.options.target, self.result.options.risky)
+                    if isinstance(outcome, Refusal):
+                        continue
+                    if made <= set(self.kernels(outcome.program)):
+                        return [outcome]
+                    outcomes.append(outcome)
+        if depth > 1:
+            for outcome in outcomes[:MOST_BRANCHES]:
+                rest = self._rewritten(outcome.program, at, made, depth - 1)
+                if rest is not None:
+                    return [outcome, *rest]
+        return None
 
     def _together(self, current: Program, window: Sequence[int]) -> list[Applied] | None:
         """Swaps after which the kernels of a window stand side by side in order, or None."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
-from leir.ir import Nest
-from rewrite.apply import Applied, arguments, carry_out
+from leir.ir import Expr, Nest
+from rewrite.apply import Applied, arguments, carry_out, propose
 from rewrite.egraph.assemble import Assembled
 from rewrite.egraph.classes import Classes
 from rewrite.egraph.dataflow import all_shapes, has_operands
@@ -21,7 +21,7 @@ from rewrite.egraph.report import StrategyReport
 from rewrite.egraph.templates import tensors, written
 from rewrite.step import Step
 from rewrite.units import units
-from rules.strategy import Refusal, Rounding, Strategy
+from rules.strategy import Proposal, Refusal, Rounding, ScalarUnit, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,23 @@ class Derivation:
     unions: tuple[tuple[int, int], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ScalarUnion:
+    """A scalar strategy says that ``before``, in the equation of ``kernel``, equals ``after``, wherever it stands. ``names``: what
+    the two call the tensors of the kernel, in the order of its holes."""
+
+    kernel: int
+    names: tuple[str, ...]
+    before: Expr
+    after: Expr
+
+
 @dataclass(slots=True)
 class Grown:
     """What an offer brought. Not ``complete``: the deadline passed before everything was tried."""
 
     derivations: list[Derivation] = field(default_factory=list)
+    scalars: list[ScalarUnion] = field(default_factory=list)
     complete: bool = True
 
 
@@ -64,6 +76,11 @@ def grow(
             if isinstance(outcome, Refusal):
                 continue
             report.legal += 1
+            if isinstance(unit, ScalarUnit):
+                proposal = propose(strategy.name, unit, args)
+                assert isinstance(proposal, Proposal)
+                names = tensors(held.program.nests[at])
+                grown.scalars.append(ScalarUnion(held.kernels[at], names, unit.expr, proposal.result))
             derivation = brought_in(outcome, held, at, view)
             if derivation is not None:
                 report.unions += len(derivation.unions)

@@ -46,8 +46,9 @@ class Limits:
 class Options:
     """``beam``: how many of the cheapest kernels of each class are offered to the strategies per iteration, to those that take
     several expressions half as many, or a third; ``groups``: how many groups of several kernels are offered, the cheapest.
-    ``cost``: a function of a module, so that it reaches the child process. ``cycles``: how often the phases run one after the
-    other, as long as something new comes. ``strategies``: their names; None is all.
+    ``bodies``: how many terms of a class become kernels, and under how many of the schedules known for it. ``cost``: a function of
+    a module, so that it reaches the child process. ``cycles``: how often the phases run one after the other, as long as something
+    new comes. ``strategies``: their names; None is all.
     """
 
     target: Target = "llvm"
@@ -55,6 +56,7 @@ class Options:
     limits: Mapping[Level, Limits] = field(default_factory=lambda: dict.fromkeys(PHASES, Limits()))
     beam: int = 6
     groups: int = 200
+    bodies: int = 3
     cycles: int = 2
     cost: KernelCost = size
     risky: bool = False

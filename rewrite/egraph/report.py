@@ -67,7 +67,7 @@ class Report:
             f"  {name:<40} {s.offers:>6} offers {s.matches:>7} matches {s.legal:>7} legal {s.unions:>6} unions {s.seconds:>6.2f} s"
             for name, s in self.strategies.items()
         ]
-        lines += [f"  rule {name:<35} {count:>6} matches" for name, count in self.rules.items()]
+        lines += [f"  rule {name:<35} {count:>6} matches" for name, count in self.rules.items() if count]
         lines += [f"  {count} kernel sets without a program: {reason}" for reason, count in self.unplaced.items()]
         return "\n".join(lines)
 

@@ -37,10 +37,20 @@ def test_demo_tells_the_whole_path_and_lists_what_it_wrote(leir: Leir, tmp_path:
     outcome = leir("demo", model, "-o", folder)
     assert outcome.code == 0
     headings = [line for line in outcome.out.splitlines() if line[:1].isdigit()]
-    assert [line[:2] for line in headings] == ["1.", "2.", "3.", "4.", "5.", "6."]
+    assert [line[:2] for line in headings] == ["1.", "2.", "3.", "4.", "5.", "6.", "7.", "8."]
     assert "operator_fusion 0 depth=1" in outcome.out
     assert "dependence-reversed (" in outcome.out
     listed = outcome.out.partition("Written in")[2]
     written = sorted(folder.iterdir())
-    assert [path.name for path in written] == ["attention.json", "attention.leir", "certificates.jsonl", "rows.jsonl"]
+    assert [path.name for path in written] == [
+        "attention.json",
+        "attention.leir",
+        "beam-roofline.jsonl",
+        "best.leir",
+        "certificates.jsonl",
+        "extracted.jsonl",
+        "greedy-uniform.jsonl",
+        "rows.jsonl",
+        "search.svg",
+    ]
     assert all(str(path) in listed for path in written)
