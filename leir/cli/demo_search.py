@@ -91,7 +91,6 @@ def _compared(runs: list[Path], plot: Path, tell: Callable[[str], None]) -> dict
     tell("   best so far in microseconds, after so many evaluated programs")
     for line in columns(comparison.table()):
         tell(f"   {line}")
-    plot_curves(
-        {label: run.curve for label, run in zip(comparison.labels, read, strict=True)}, plot, program_title(read[0].program)
-    )
+    curves = {label: run.curve for label, run in zip(comparison.labels, read, strict=True)}
+    plot_curves(curves, plot, f"{read[0].program.name}: best so far by the roofline of this CPU")
     return {label: curve[0][1] / curve[-1][1] for label, curve in curves.items()}
