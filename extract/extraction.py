@@ -50,6 +50,7 @@ def extract(
 ) -> Extraction:
     """The cheapest program of the root class that replays from ``program``, the one that was saturated.
 
+    Only kernels that steps lead to are considered, not those that native rules of the e-graph made.
     ``tries``: how many choices are replayed at most, cheapest first; the original is always among them. ``width``: how many kernels
     per class the search considers. ``exact`` searches all choices by branch and bound, as far as its budget goes.
     """
@@ -72,7 +73,7 @@ def candidates(
     one = _memoised(partial(kernel_cost, result.flow, cost))
     explainer = Explainer(result)
     original = _price(explainer, program, one)
-    view = result.classes
+    view = result.classes.only(result.explained)
     search = Search(view, rank(view, one), width)
     local_search(search)
     optimal = exact and exact_choice(search)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from random import Random
@@ -24,6 +24,12 @@ class Classes:
     leader: tuple[int, ...]
     same: tuple[int, ...]
     kernels: Mapping[int, tuple[int, ...]]  # by class: the kernels that compute it, in order
+    hidden: frozenset[int] = frozenset()
+
+    def only(self, kept: Container[int]) -> Classes:
+        """The same classes with no other kernels than those in ``kept``."""
+        kernels = {name: tuple(k for k in found if k in kept) for name, found in self.kernels.items()}
+        return replace(self, kernels=kernels, hidden=frozenset(k for k in self.all_kernels if k not in kept))
 
     def operands(self, kernel: int) -> tuple[int, ...]:
         """The classes that a kernel reads."""
@@ -68,7 +74,7 @@ class Classes:
 
     @cached_property
     def all_kernels(self) -> tuple[int, ...]:
-        return tuple(k for k, first in enumerate(self.same) if k == first)
+        return tuple(k for k, first in enumerate(self.same) if k == first and k not in self.hidden)
 
     def is_input(self, found: int) -> bool:
         return self.flow.values[found].kernel is None

@@ -102,11 +102,11 @@ class Explainer:
             if kernel in seen or kernel < self.result.originals:
                 continue
             seen.add(kernel)
-            options = self.result.derivation_of.get(kernel)
-            if not options:
+            derivation = self.result.explained.get(kernel) or next(iter(self.result.derivation_of.get(kernel, ())), None)
+            if derivation is None:
                 return Problem("no-derivation", "nothing in the proof forest made a kernel")
-            found[order[id(options[0])]] = options[0]
-            pending += options[0].needs
+            found[order[id(derivation)]] = derivation
+            pending += derivation.needs
         return [found[at] for at in sorted(found)]
 
     # --------------------------------------------------------------------------------------------------------------- one step
@@ -149,8 +149,8 @@ class Explainer:
                 yield outcome
 
     def _rewritten(self, current: Program, at: int, made: set[int], depth: int) -> list[Applied] | None:
-        """At most ``depth`` scalar steps on one expression that make a kernel, or None. A body may follow from unions found on other
-        kernels, or from native rules, which are no steps."""
+        """At most ``depth`` scalar steps on one expression that make a kernel, or None. A body may follow from unions found on
+        other kernels, or from native rules, which are no steps."""
         outcomes: list[Applied] = []
         for strategy in STRATEGIES:
             if strategy.unit != "scalar" or not strategy.implemented:

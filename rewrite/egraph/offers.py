@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
 from rewrite.egraph.assemble import Assembled, Problem, assemble
@@ -14,10 +14,12 @@ Group = tuple[int, ...]
 
 @dataclass(slots=True)
 class Offers:
-    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones. ``most``:
+    """The offers of one iteration. ``originals``: how many kernels the original program has, which are the first ones.
+    ``explained``: the kernels that steps lead to; of the others, a third as many are offered. ``most``:
     how many groups of several kernels are kept, the cheapest."""
 
     ranking: Ranking
+    explained: Container[int]
     beam: int
     originals: int
     most: int
@@ -67,7 +69,9 @@ class Offers:
     def _singles(self, beam: int) -> list[int]:
         found: dict[int, None] = {}
         for name in self.view.useful:
-            found.update(dict.fromkeys(self.ranking.cheapest(name, beam)))
+            ranked = self.ranking.cheapest(name, len(self.view.all_kernels))
+            found.update(dict.fromkeys([k for k in ranked if k in self.explained][:beam]))
+            found.update(dict.fromkeys([k for k in ranked if k not in self.explained][: -(-beam // 3)]))
         return list(found)
 
     def _tuples(self, width: int) -> list[Group]:

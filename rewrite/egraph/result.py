@@ -14,6 +14,7 @@ from rewrite.egraph.classes import Classes, classes, random_choice
 from rewrite.egraph.dataflow import Dataflow
 from rewrite.egraph.growth import Derivation
 from rewrite.egraph.options import Options
+from rewrite.egraph.proofs import explained
 from rewrite.egraph.report import Report
 
 
@@ -33,6 +34,11 @@ class EGraphResult:
     def classes(self) -> Classes:
         """The classes, with the kernels that compute each."""
         return classes(self.flow, self.leader)
+
+    @cached_property
+    def explained(self) -> dict[int, Derivation | None]:
+        """The kernels that steps lead to, each with the step that makes it; None for those of the original program."""
+        return explained(self.derivations, self.originals, self.classes.same)
 
     @cached_property
     def derivation_of(self) -> dict[int, list[Derivation]]:

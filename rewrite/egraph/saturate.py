@@ -14,6 +14,7 @@ from rewrite.egraph.engine import Engine
 from rewrite.egraph.growth import Derivation, ScalarUnion, grow
 from rewrite.egraph.offers import Offers
 from rewrite.egraph.options import PHASES, Limits, Options, kernel_cost
+from rewrite.egraph.proofs import explained
 from rewrite.egraph.report import PhaseReport, Report, Stop, StrategyReport, gravest
 from rewrite.egraph.scalar_rules import SCALAR
 from rules.catalogue import STRATEGIES
@@ -128,7 +129,8 @@ def _offered(
 ) -> tuple[list[Derivation], list[ScalarUnion], Stop | None]:
     """What the strategies make of everything that they have not been offered yet, and why that was cut short."""
     options = state.options
-    offers = Offers(rank(state.view, state.cost), options.beam, state.originals, options.groups, state.unplaced)
+    by_steps = explained(state.derivations, state.originals, state.view.same)
+    offers = Offers(rank(state.view, state.cost), by_steps, options.beam, state.originals, options.groups, state.unplaced)
     most = len(state.flow.kernels) + max(0, limits.rows - state.engine.rows) // ROWS_PER_KERNEL
     news: list[Derivation] = []
     scalars: list[ScalarUnion] = []

@@ -10,15 +10,12 @@ Native rules are identities that keep every bit but the sign of a zero, NaN incl
 
 from __future__ import annotations
 
-RANGES = {
+RANGES: dict[str, tuple[int, int | None]] = {
     "exp": (0, None),
     "abs": (0, None),
     "sqrt": (0, None),
     "sigmoid": (0, 1),
-    "tanh": (-1, 1),
-    "sin": (-1, 1),
-    "cos": (-1, 1),
-    "erf": (-1, 1),
+    **dict.fromkeys(("tanh", "sin", "cos", "erf"), (-1, 1)),
 }
 """Bounds of functions, which rounding keeps: 0 and 1 are numbers of every dtype."""
 

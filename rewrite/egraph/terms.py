@@ -2,8 +2,8 @@
 
 A kernel of one equation is also a computation: a head (axes in reference order, write map, dtype, init) and a scalar term. A term
 is total and means the same wherever it stands: an index leaf carries its extent, an access map the extents that it is over, a read
-of what the kernel itself writes the number of its computation; reads keep the guards around them. So a union of two terms, which must
-hold in every context, is one for all kernels in which they occur.
+of what the kernel itself writes the number of its computation; reads keep the guards around them. So a union of two terms, which
+must hold in every context, is one for all kernels in which they occur.
 """
 
 from __future__ import annotations
