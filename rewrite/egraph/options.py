@@ -37,9 +37,12 @@ def _loops(nest: Nest) -> int:
 class Limits:
     """Of one phase. Rows are checked between iterations, seconds between steps."""
 
-    iterations: int = 4
-    rows: int = 20_000
-    seconds: float = 8.0
+    iterations: int = 5
+    rows: int = 100_000
+    seconds: float = 4.0
+
+
+DEFAULT_LIMITS: Mapping[Level, Limits] = {**dict.fromkeys(PHASES, Limits()), "operator": Limits(seconds=12.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,8 @@ class Options:
 
     target: Target = "llvm"
     strategies: tuple[str, ...] | None = None
-    limits: Mapping[Level, Limits] = field(default_factory=lambda: dict.fromkeys(PHASES, Limits()))
-    beam: int = 6
+    limits: Mapping[Level, Limits] = field(default_factory=lambda: DEFAULT_LIMITS)
+    beam: int = 4
     groups: int = 200
     bodies: int = 3
     cycles: int = 2

@@ -1,7 +1,7 @@
 """Which kernels follow from the original program by steps alone.
 
-Native rules and congruence of terms make kernels too. They are members like others, but no step of the catalogue makes them, so what
-rests on them cannot be replayed.
+Native rules and congruence of terms make kernels too. They are members like others, but no step of the catalogue makes them, so
+what rests on them cannot be replayed.
 """
 
 from __future__ import annotations

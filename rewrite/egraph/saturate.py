@@ -131,7 +131,8 @@ def _offered(
     options = state.options
     by_steps = explained(state.derivations, state.originals, state.view.same)
     offers = Offers(rank(state.view, state.cost), by_steps, options.beam, state.originals, options.groups, state.unplaced)
-    most = len(state.flow.kernels) + max(0, limits.rows - state.engine.rows) // ROWS_PER_KERNEL
+    rows_per_kernel = max(ROWS_PER_KERNEL, state.engine.rows // len(state.flow.kernels))
+    most = len(state.flow.kernels) + max(0, limits.rows - state.engine.rows) // rows_per_kernel
     news: list[Derivation] = []
     scalars: list[ScalarUnion] = []
     for strategy in strategies:
@@ -156,5 +157,5 @@ def _offered(
 
 NATIVE_ROUNDS = 8
 
-ROWS_PER_KERNEL = 6
-"""Rows that a kernel costs at least: itself, an output, their handles, and the load relations."""
+ROWS_PER_KERNEL = 14
+"""Rows that a new kernel costs, about: itself, its outputs, its computation, their handles, and the load relations."""

@@ -102,7 +102,7 @@ def test_killed_before_the_first_phase_ends() -> None:
 def test_out_of_memory_is_an_outcome() -> None:
     with Saturator() as own:
         options = Options(
-            limits=dict.fromkeys(PHASES, Limits(1000, 10**9, 1000.0)), beam=10**6, cycles=1, memory_gib=0.35, timeout_s=120
+            limits=dict.fromkeys(PHASES, Limits(1000, 10**9, 1000.0)), beam=10**6, cycles=1, memory_gib=0.3, timeout_s=120
         )
         result = own.saturate(program(MATMUL), options)
     assert result.report.outcome == "out-of-memory"
