@@ -12,7 +12,7 @@ from leir.ir import Program
 from leir.lift import flatten, lift
 from rewrite import apply as application
 from rewrite.enumerate import Found, Refused, enumerate_steps
-from rules import dependence, kernel, legality, sharing, timeline
+from rules.legality import decide, dependence, kernel, sharing, timeline
 
 
 def rows() -> list[Row]:
@@ -31,7 +31,7 @@ def rows() -> list[Row]:
 
 def clear_caches() -> None:
     """Forget everything that is memoised per nest or unit."""
-    for module in (application, dependence, kernel, legality, sharing, timeline):
+    for module in (application, decide, dependence, kernel, sharing, timeline):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

@@ -11,7 +11,7 @@ from leir.lift import flatten, flatten_program, lift
 from leir.shapes import ShapeError, temporary_shapes
 from rewrite.naming import with_free_names
 from rewrite.step import BadStep, Site
-from rules.dependence import carries_order, skeleton
+from rules.legality.dependence import carries_order, skeleton
 from rules.mathematics.sites import put_back, scalar_sites
 from rules.strategy import ProgramUnit, Refusal, ScalarUnit, ScheduleUnit, Strategy, Target, Unit, WindowUnit
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from rules import fission, graph, inlining, kinds, operator, partial_reductions, tiling
+from rules.graph import fission, fusion, inlining
 from rules.mathematics import expansion, factorization, powers, streaming
+from rules.operator import kinds, loops, partial_reductions, tiling
 from rules.strategy import Difficulty, Level, Rounding, Strategy
 
 PRECONDITIONS: Mapping[int, str] = {
@@ -158,7 +159,7 @@ def _rows(level: Level, rows: Iterable[Row]) -> tuple[Strategy, ...]:
 def _with_implementation(strategy: Strategy) -> Strategy:
     match strategy.name:
         case "operator_fusion":
-            return replace(strategy, unit="window", width=2, parameters=graph.depths, propose=graph.operator_fusion)
+            return replace(strategy, unit="window", width=2, parameters=fusion.depths, propose=fusion.operator_fusion)
         case "operator_fission":
             return replace(strategy, unit="window", parameters=fission.cuts, propose=fission.operator_fission)
         case "compute_inline":
@@ -166,11 +167,11 @@ def _with_implementation(strategy: Strategy) -> Strategy:
         case "expression_reorder":
             return replace(strategy, unit="window", width=2, parameters=fission.swaps, propose=fission.expression_reorder)
         case "loop_reorder":
-            return replace(strategy, unit="schedule", parameters=operator.orders, propose=operator.loop_reorder)
+            return replace(strategy, unit="schedule", parameters=loops.orders, propose=loops.loop_reorder)
         case "loop_split":
-            return replace(strategy, unit="schedule", parameters=operator.splits, propose=operator.loop_split)
+            return replace(strategy, unit="schedule", parameters=loops.splits, propose=loops.loop_split)
         case "loop_binding":
-            return replace(strategy, unit="schedule", parameters=operator.bindings, propose=operator.loop_binding)
+            return replace(strategy, unit="schedule", parameters=loops.bindings, propose=loops.loop_binding)
         case "loop_tiling":
             return replace(strategy, unit="schedule", parameters=tiling.tilings, propose=tiling.loop_tiling)
         case "loop_fusion":

@@ -179,8 +179,12 @@ def rank(view: Classes, cost: Callable[[int], float]) -> Ranking:
     return Ranking(view, cost, total, best)
 
 
+SHARING = 0.8
+
+
 def random_choice(view: Classes, rng: Random) -> Choice | None:
-    """A random acyclic choice for the outputs; None where chance led into a cycle that it did not get out of."""
+    """A random acyclic choice for the outputs; None where chance led into a cycle that it did not get out of. What a chosen kernel
+    computes besides is mostly taken from it: two kernels that update one value in place make no program."""
     chosen: dict[int, int] = {}
 
     def visit(found: int, above: frozenset[int]) -> bool:
@@ -190,6 +194,8 @@ def random_choice(view: Classes, rng: Random) -> Choice | None:
             return False
         options = list(view.kernels.get(found, ()))
         rng.shuffle(options)
+        if rng.random() < SHARING:
+            options.sort(key=lambda kernel: kernel not in chosen.values())
         for kernel in options:
             before = dict(chosen)
             if all(visit(operand, above | {found}) for operand in view.operands(kernel)):

@@ -1,7 +1,7 @@
 """The streaming family: what needs a row's maximum before it can sum, computed in one pass that corrects itself.
 
 Only the algebra of one step and the treatment of infinite values are particular to this file; that the loops may run as they do is
-shown as for any expression (`rules.legality`).
+shown as for any expression (`rules.legality.decide`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from leir.ir import (
 )
 from leir.lift import flatten, lift
 from leir.names import fresh_tensor
-from rules.legality import same_order
+from rules.legality.decide import same_order
 from rules.mathematics.identity import verified
 from rules.mathematics.matching import Matching, distinct_axes
 from rules.mathematics.sums import Term

@@ -9,8 +9,8 @@ from leir.check import check_flat
 from leir.checker.carried import carried
 from leir.checker.facts import Facts
 from leir.printer import print_nests
-from rules.dependence import Clash
-from rules.kernel import crossed_blocks, structure_problem
+from rules.legality.dependence import Clash
+from rules.legality.kernel import crossed_blocks, structure_problem
 from tests.illegal.perturb import random_kernel
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from leir.polyhedral import OverBudgetError
 from rewrite.enumerate import Refused, enumerate_steps
-from rules import dependence, timeline
+from rules.legality import dependence, timeline
 from tests.test_rewrite.checked import applied, program, refused, text
 
 RUNNING = """

@@ -1,7 +1,7 @@
 """Graph level: a producer is computed again where its value is read (strategies.md).
 
-What must hold of the program is in `rules.flow`; which instance of the producer a read means is in `rules.inversion`. Here the
-producer's right-hand side takes the place of the reads, with the same dtypes in every operation.
+What must hold of the program is in `rules.legality.flow`; which instance of the producer a read means is in
+`rules.legality.inversion`. Here the producer's right-hand side takes the place of the reads, with the same dtypes in every operation.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from leir.ir import Access, Call, Equation, Expr, Int, Item, Nest, accesses, acc
 from leir.lift import flatten, lift, substitute
 from leir.polyhedral import Statement, statements
 from leir.printer import print_tensor
-from rules.dependence import Clash, Undecided
-from rules.flow import Broken, Changed, Foreign, broken_flow
-from rules.inversion import instance, inverse
-from rules.legality import same_order
+from rules.legality.decide import same_order
+from rules.legality.dependence import Clash, Undecided
+from rules.legality.flow import Broken, Changed, Foreign, broken_flow
+from rules.legality.inversion import instance, inverse
+from rules.legality.witness import loop_values, sentence, witness_of
 from rules.strategy import Arguments, Instance, ProgramUnit, Proof, Proposal, Refusal, Witness
-from rules.witness import loop_values, sentence, witness_of
 
 Path = tuple[int, ...]
 

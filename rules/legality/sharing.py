@@ -15,7 +15,7 @@ from typing import Literal
 
 from leir.ir import Index, Loop, Nest, Tensor
 from leir.polyhedral import OverBudgetError, Statement, Touch, compare, conflict, conflict_kind, statements, within_budget
-from rules.dependence import Clash, axis_level, clash_in
+from rules.legality.dependence import Clash, axis_level, clash_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)

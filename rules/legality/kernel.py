@@ -14,7 +14,7 @@ from typing import Literal
 
 from leir.ir import Equation, Item, Loop, Nest
 from leir.polyhedral import Level, OverBudgetError, Statement, Touch, compare, conflict, conflict_kind, statements, within_budget
-from rules.dependence import Clash, Undecided, clash_in
+from rules.legality.dependence import Clash, Undecided, clash_in
 from rules.strategy import Refusal
 
 GRID_LIMITS = {"bx": 2**31 - 1, "by": 65535, "bz": 65535}

@@ -12,11 +12,11 @@ from functools import lru_cache
 from leir.ir import Access, Expr, Item, Nest, Tensor, children, equations, with_children
 from leir.lift import flatten, lift, map_item
 from leir.polyhedral import OverBudgetError, Statement, Touch, conflict, conflict_kind, statements, touches, within_budget
-from rules.dependence import Clash, Undecided, clash_in
-from rules.legality import same_order
-from rules.sharing import Crossing, crossings
+from rules.legality.decide import same_order
+from rules.legality.dependence import Clash, Undecided, clash_in
+from rules.legality.sharing import Crossing, crossings
+from rules.legality.witness import sentence, witness, witness_between
 from rules.strategy import Arguments, Proof, Proposal, Refusal, WindowUnit, Witness
-from rules.witness import sentence, witness, witness_between
 
 # ---------------------------------------------------------------------------------------------------------- operator_fission
 

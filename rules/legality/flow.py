@@ -26,7 +26,7 @@ from leir.polyhedral import (
     touch_relation,
     within_budget,
 )
-from rules.dependence import Clash, Undecided, axis_level, clash_in
+from rules.legality.dependence import Clash, Undecided, axis_level, clash_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)

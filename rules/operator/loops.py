@@ -1,7 +1,7 @@
 """Operator level: strategies that rewrite the list of loops of one nest and never touch its body (strategies.md).
 
-A loop is a list of digits of logical axes, so these are operations on lists; what must be proved is in `rules.legality`. Arguments
-name a loop by its place in the nest, 0 for the outermost.
+A loop is a list of digits of logical axes, so these are operations on lists; what must be proved is in `rules.legality.decide`.
+Arguments name a loop by its place in the nest, 0 for the outermost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 from leir import digits
 from leir.ir import GPU_AXES, Kind, Loop, Nest
 from leir.names import fresh_bound_index, fresh_index
-from rules.legality import Legal, new_order, same_order
+from rules.legality.decide import Legal, new_order, same_order
 from rules.strategy import Argument, Arguments, Proposal, Refusal, ScheduleUnit
 
 MAX_PERMUTED = 4  # loops; a nest with more is reordered by one swap or one move

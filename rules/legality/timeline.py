@@ -15,7 +15,19 @@ from typing import Literal
 
 from leir.ir import FLOAT_DTYPES, Digit, Loop, Nest
 from leir.polyhedral import Level, OverBudgetError, compare, ordered, within_budget
-from rules.dependence import Clash, Conflict, Piece, Signs, Undecided, all_pieces, clash_in, conflicts, direction, piece, skeleton
+from rules.legality.dependence import (
+    Clash,
+    Conflict,
+    Piece,
+    Signs,
+    Undecided,
+    all_pieces,
+    clash_in,
+    conflicts,
+    direction,
+    piece,
+    skeleton,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from math import prod
 
 from leir.ir import Equation, Kind, Loop, Nest
-from rules.legality import new_order, same_order
+from rules.legality.decide import new_order, same_order
+from rules.legality.vector import store_problem
 from rules.strategy import Arguments, Proof, Proposal, Refusal, ScheduleUnit
-from rules.vector import store_problem
 
 MAX_UNROLLED = 256
 """The largest product of the extents of unrolled loops on one path: the number of copies of an equation."""

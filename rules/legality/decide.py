@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from leir.ir import Nest
 from leir.lift import flatten
-from rules.dependence import Clash, Undecided, conflicts, skeleton
-from rules.kernel import crossed_blocks, is_kernel, structure_problem
-from rules.sharing import first_crossing
+from rules.legality.dependence import Clash, Undecided, conflicts, skeleton
+from rules.legality.kernel import crossed_blocks, is_kernel, structure_problem
+from rules.legality.sharing import first_crossing
+from rules.legality.timeline import Order, Violation, compare_orders, loops_around
+from rules.legality.witness import sentence, witness, witness_between
 from rules.strategy import Proof, Refusal, Rounding, Witness
-from rules.timeline import Order, Violation, compare_orders, loops_around
-from rules.witness import sentence, witness, witness_between
 
 
 @dataclass(frozen=True, slots=True)

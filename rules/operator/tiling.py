@@ -11,7 +11,7 @@ from itertools import pairwise, product
 from leir import digits
 from leir.ir import Access, Index, Kind, Loop, Nest, accumulation, equations, subexpressions
 from leir.names import fresh_index
-from rules.legality import new_order, same_order
+from rules.legality.decide import new_order, same_order
 from rules.strategy import Argument, Arguments, Proposal, Refusal, ScheduleUnit
 
 # ---------------------------------------------------------------------------------------------------------------- loop_tiling

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from leir.ir import Item, Loop, Nest
 from leir.lift import flatten
 from leir.names import fresh_bound_index, fresh_index
-from rules.legality import shared_loops
-from rules.sharing import shared_depth
+from rules.legality.decide import shared_loops
+from rules.legality.sharing import shared_depth
 from rules.strategy import Arguments, Proposal, Refusal, WindowUnit
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from leir.digits import loop_point
 from leir.ir import Access, Binary, Expr, Index, Int, Nest, Unary
 from leir.polyhedral import Touch
-from rules.dependence import Clash, Point
+from rules.legality.dependence import Clash, Point
 from rules.strategy import Instance, Witness
 
 

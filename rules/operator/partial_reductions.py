@@ -28,9 +28,9 @@ from leir.ir import (
 )
 from leir.lift import flatten, lift, map_equation, replace, substitute
 from leir.names import fresh_index, fresh_tensor
-from rules.legality import same_order
+from rules.legality.decide import same_order
+from rules.operator.tiling import axes_of, is_reduced
 from rules.strategy import Argument, Arguments, Proof, Proposal, Refusal, WindowUnit
-from rules.tiling import axes_of, is_reduced
 
 MAX_PARTS = 1024
 """The largest number of partial accumulators of one element."""

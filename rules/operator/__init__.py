@@ -1,0 +1,1 @@
+"""Operator level: the loops of one nest."""
