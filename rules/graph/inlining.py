@@ -1,7 +1,8 @@
 """Graph level: a producer is computed again where its value is read (strategies.md).
 
 What must hold of the program is in `rules.legality.flow`; which instance of the producer a read means is in
-`rules.legality.inversion`. Here the producer's right-hand side takes the place of the reads, with the same dtypes in every operation.
+`rules.legality.inversion`. Here the producer's right-hand side takes the place of the reads, with the same dtypes in every
+operation.
 """
 
 from __future__ import annotations
