@@ -88,7 +88,8 @@ def _compared(runs: list[Path], plot: Path, tell: Callable[[str], None]) -> dict
 
     read = [read_run(path) for path in runs]
     comparison = compare(read)
-    tell("   best so far in microseconds, after so many evaluated programs")
+    tell("   best so far in microseconds, after so many evaluated programs (for the extracted one: that were replayed and kept;")
+    tell("   the e-graph priced its kernels by the same model before that)")
     for line in columns(comparison.table()):
         tell(f"   {line}")
     curves = {label: run.curve for label, run in zip(comparison.labels, read, strict=True)}
