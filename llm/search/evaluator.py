@@ -83,9 +83,8 @@ class Measured:
 def roofline(target: Target, device: str | None = None) -> Modelled:
     """The roofline model of `extract`: for ``device``, a name or a path of a description; by default for this CPU, or for an H200
     where the target is cuda. Raises DeviceError of `extract.device`."""
-    from extract.roofline import cost
-
     from extract.device import load, this_cpu
+    from extract.roofline import cost
 
     machine = load(device or "h200") if device is not None or target == "cuda" else this_cpu()
     return Modelled(lambda program: cost(program, machine).seconds, f"roofline {machine.name}")
