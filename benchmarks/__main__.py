@@ -39,7 +39,8 @@ def show(name: str, title: str, rows: list[Row], as_json: bool) -> None:
         return
     print(f"\n{title}")
     for row in rows:
-        print(f"  {row.name:44} {row.value:12,.1f} {row.unit:12} {row.note}")
+        value = "-" if row.value is None else f"{row.value:,.1f}"
+        print(f"  {row.name:44} {value:>12} {row.unit:12} {row.note}")
 
 
 if __name__ == "__main__":

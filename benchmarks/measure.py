@@ -10,10 +10,10 @@ from time import perf_counter
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: what was measured, its value in ``unit``, and how to read it."""
+    """One line of a table: what was measured, its value in ``unit`` (None where there is none), and how to read it."""
 
     name: str
-    value: float
+    value: float | None
     unit: str
     note: str = ""
 

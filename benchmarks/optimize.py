@@ -71,7 +71,7 @@ def rows() -> list[Row]:
             ),
         ]
         if theirs is None:
-            found.append(Row(f"{name}: MetaSchedule", float("nan"), "us", f"nothing built in {spent:.0f} s"))
+            found.append(Row(f"{name}: MetaSchedule", None, "us", f"nothing built in {spent:.0f} s"))
         else:
             found.append(Row(f"{name}: MetaSchedule", theirs * 1e6, "us", f"{original / theirs:.2f}x, {spent:.0f} s"))
     return found
