@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from math import prod
 
-from extract.address import ITEM_BYTES
 from extract.device import Device, load, this_cpu
-from extract.roofline import Shape, kernel_cost, tensors
-from leir.ir import Access, Nest, equations, subexpressions
+from extract.roofline import Shape, kernel_cost, warm_level
+from leir.ir import Nest
 
 KernelCost = Callable[[Nest, Mapping[str, Shape]], float]
 
@@ -42,13 +40,4 @@ def _this_cpu() -> Device:
 
 def seconds(nest: Nest, shapes: Mapping[str, Shape], device: Device) -> float:
     """Seconds of one kernel whose data lie in the innermost memory that holds them all."""
-    dtypes = {
-        e.tensor.name: e.tensor.dtype
-        for equation in equations(nest)
-        for side in (equation.target, equation.value)
-        for e in subexpressions(side)
-        if isinstance(e, Access)
-    }
-    size = sum(prod(shapes[name]) * ITEM_BYTES[dtypes[name]] for name in tensors(nest))
-    warm = next(k for k, level in enumerate(device.levels) if size <= level.capacity)
-    return kernel_cost(nest, shapes, device, warm).seconds
+    return kernel_cost(nest, shapes, device, warm_level((nest,), shapes, device)).seconds

@@ -81,15 +81,10 @@ def optimize(
 
 def _distinct(result: EGraphResult, device: str, keep: int) -> list[Extraction]:
     """Candidates of different costs, cheapest first, at most ``keep``, and the original last."""
+    everything = candidates(result.program, result, FOR_DEVICE[device], count=CONSIDERED + 1, tries=CONSIDERED)
     found: list[Extraction] = []
-    original: Extraction | None = None
-    for candidate in candidates(result.program, result, FOR_DEVICE[device], count=CONSIDERED, tries=CONSIDERED):
-        if candidate.program == result.program:
-            original = candidate
-            continue
+    for candidate in everything:
         same = bool(found) and isclose(found[-1].cost, candidate.cost, rel_tol=DISTINCT)
         if candidate.cost < candidate.original_cost and len(found) < keep and not same:
             found.append(candidate)
-    if original is None:
-        (original,) = (c for c in candidates(result.program, result, FOR_DEVICE[device], count=1, tries=0))
-    return [*found, original]
+    return [*found, next(c for c in everything if c.program == result.program)]

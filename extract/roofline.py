@@ -10,7 +10,7 @@ order candidates, not to predict seconds: `benchmarks/roofline.py` prints the ra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -71,7 +71,7 @@ def cost(program: Program, device: Device) -> Cost:
     """The cost of ``program`` on ``device``. Raises `leir.shapes.ShapeError` and `leir.elaborate.TypingError` on programs that the
     checker rejects for these."""
     shapes = tensor_shapes(program)
-    warm = warm_level(program, shapes, device)
+    warm = warm_level(program.nests, shapes, device)
     kernels = tuple(kernel_cost(nest, shapes, device, warm) for nest in program.nests)
     once = device["call"] if device.kind == "cpu" else 0.0
     return Cost(sum(k.seconds for k in kernels) + once, device.name, kernels)
@@ -88,12 +88,12 @@ def tensor_shapes(program: Program) -> dict[str, Shape]:
     return known | temporary_shapes(program.signature, flatten_program(program))
 
 
-def warm_level(program: Program, shapes: Mapping[str, Shape], device: Device) -> int:
-    """The innermost level, by number, that holds everything that ``program`` touches: what a run finds there from the run
+def warm_level(nests: Sequence[Nest], shapes: Mapping[str, Shape], device: Device) -> int:
+    """The innermost level, by number, that holds everything that ``nests`` touch: what a run finds there from the run
     before."""
     size = 0
     seen: set[str] = set()
-    for nest in program.nests:
+    for nest in nests:
         for name in tensors(nest):
             if name not in seen:
                 seen.add(name)

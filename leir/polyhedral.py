@@ -384,22 +384,6 @@ def ordered(
     return pieces
 
 
-def base_timeline(statement: Statement, nests: Sequence[Nest], *, first: int = 0) -> tuple[Level, ...]:
-    """The order in which the axes of every nest on the path are walked as loops, in reference order."""
-    nest = nests[statement.path[0] - first]
-    levels: list[Level] = [position(statement.path[0])]
-    axis = 0
-    for number in statement.path[1:]:
-        for size in nest.axes:
-            levels.append(Level("L", (Digit(axis, size, 1),), 0))
-            axis += 1
-        levels.append(position(number))
-        item = nest.body[number]
-        if isinstance(item, Nest):
-            nest = item
-    return tuple(levels)
-
-
 def sample(relation_or_set: Any) -> tuple[int, ...] | None:
     """The coordinates of the least point (inputs, then outputs, of a map), or None if empty."""
     points = relation_or_set.wrap() if isinstance(relation_or_set, isl.Map) else relation_or_set

@@ -62,9 +62,3 @@ def changed_expressions(before: Program, after: Program) -> tuple[tuple[str, ...
     gone = tuple(print_nest(flatten(nest)) for nest in old[start : len(old) - end])
     come = tuple(print_nest(flatten(nest)) for nest in new[start : len(new) - end])
     return gone, come
-
-
-def first_change(before: Program, after: Program) -> int:
-    """The number of the first expression that differs."""
-    pairs = zip(before.nests, after.nests, strict=False)
-    return next((k for k, (a, b) in enumerate(pairs) if a is not b), min(len(before.nests), len(after.nests)))
