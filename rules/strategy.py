@@ -81,6 +81,7 @@ class ScheduleUnit:
     target: Target
     signature: Signature
     shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    wide: bool = False
 
     def with_schedule(self, schedule: tuple[Loop, ...]) -> Nest:
         """The expression with the loops of this nest replaced."""
@@ -120,6 +121,7 @@ class WindowUnit:
     expressions: tuple[Nest, ...]
     target: Target
     signature: Signature
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,7 @@ class ProgramUnit:
     path: tuple[int, ...]
     target: Target
     signature: Signature
+    wide: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +146,10 @@ class ScalarUnit:
     expr: Expr
     dtype: str
     accumulator: Access | None = None
+    wide: bool = False
 
 
+# Every unit carries ``wide``: whether its strategy offers the wide parameter space (strategies.md) instead of the default one.
 Unit: TypeAlias = ScheduleUnit | WindowUnit | ProgramUnit | ScalarUnit
 
 
