@@ -11,9 +11,9 @@ from time import perf_counter
 from benchmarks.measure import Row
 from benchmarks.metaschedule import SHAPES, tuned_seconds
 from extract.optimize import optimize
-from leir.cli.optimize import correlation, fastest, measured
 from leir.ir import Known, Program, Signature
 from leir.parser import parse
+from llm.candidates import correlation, fastest, measured
 
 SATURATION_S = 30.0
 

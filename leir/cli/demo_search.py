@@ -29,8 +29,7 @@ class Sought:
 def seek(program: Program, folder: Path, workers: int, tell: Callable[[str], None]) -> Sought:
     """Extract, search, compare; everything goes to ``folder``."""
     from extract.optimize import optimize
-    from leir.cli.optimize import correlation, fastest, measured, speedup, write_run
-    from leir.cli.steps import Target
+    from llm.candidates import correlation, fastest, measured, speedup, write_run
 
     folder.mkdir(parents=True, exist_ok=True)
     tell("\n6. The best program that the e-graph holds, by the roofline of this CPU; candidates verified and timed")
@@ -49,7 +48,7 @@ def seek(program: Program, folder: Path, workers: int, tell: Callable[[str], Non
 
     files = [folder / "best.leir", folder / "extracted.jsonl"]
     write_text(files[0], program_text(best.program, files[0]))
-    write_run(files[1], program, found, [], Target.llvm)
+    write_run(files[1], program, found, [], "llvm")
     tell(f"\n7. Searches by the same model, {EVALUATIONS} programs evaluated each, beside the extracted program")
     files += _searches(program, folder)
     speedups = _compared(files[1:], folder / "search.svg", tell)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,12 +16,8 @@ from leir.cli.steps import Target, TargetOption
 if TYPE_CHECKING:
     from extract.extraction import Extraction
     from extract.optimize import Optimized
-    from leir.ir import Program
-    from rewrite.apply import Applied
+    from llm.candidates import Measurement
     from rewrite.egraph.report import Report
-
-MEASURED = 12
-"""How many programs are measured at most."""
 
 
 class DeviceName(StrEnum):
@@ -30,17 +25,6 @@ class DeviceName(StrEnum):
 
     cpu = "cpu"
     h200 = "h200"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """A candidate beside its measured time; ``verdict`` is that of the execution against the original."""
-
-    program: Program
-    steps: tuple[Applied, ...]
-    modelled_s: float
-    measured_s: float | None
-    verdict: str
 
 
 def optimize(
@@ -65,6 +49,7 @@ def optimize(
     Example: leir optimize prog.leir --budget 30 --measure -o best.leir
     """
     from extract.optimize import optimize as find
+    from llm.candidates import fastest, measured, write_run
     from rewrite.apply import implemented
     from rewrite.step import BadStep
 
@@ -77,12 +62,12 @@ def optimize(
     found = find(program, device.value, target.value, budget_s=budget, strategies=strategy, progress=_progress)
     if found.report.outcome in ("crashed", "out-of-memory", "not-checked"):
         note(f"saturation: {found.report.outcome}: {found.report.detail}")
-    measurements = measured(program, found, workers, timeout) if measure else []
+    measurements = measured(program, found, workers, timeout, _measured) if measure else []
     best = fastest(found, measurements)
     if output is not None:
         write_text(output, program_text(best.program, output))
     if run is not None:
-        write_run(run, program, found, measurements, target)
+        write_run(run, program, found, measurements, target.value)
     if json:
         emit_json(_json(found, measurements, best))
     else:
@@ -96,100 +81,16 @@ def _progress(report: Report) -> None:
     note(f"{phase.name}: {phase.kernels} kernels, {phase.stop}")
 
 
-# --------------------------------------------------------------------------------------------------------------------- measuring
-
-
-def candidates(found: Optimized) -> list[tuple[tuple[Applied, ...], Program]]:
-    """What is worth measuring: the extracted programs, and those on the way to the best one, without repetition."""
-    best = found.best
-    chosen: list[tuple[tuple[Applied, ...], Program]] = [(c.steps, c.program) for c in found.candidates]
-    chosen += [(best.steps[: k + 1], applied.program) for k, applied in enumerate(best.steps)]
-    seen: dict[tuple[object, ...], tuple[tuple[Applied, ...], Program]] = {}
-    for steps, program in chosen:
-        seen.setdefault(program.nests, (steps, program))
-    return list(seen.values())[:MEASURED]
-
-
-def measured(program: Program, found: Optimized, workers: int, timeout: float) -> list[Measurement]:
-    """The candidates of ``found``, verified against ``program`` and timed, in the order of `candidates`."""
-    from extract.roofline import cost
-    from lower.outcome import Timing
-    from lower.verify import Verifier, measure
-    from lower.workers import WorkerPool
-    from rules.rounding import loosest
-
-    chosen = candidates(found)
-    measurements = []
-    with WorkerPool(workers=workers, timeout_s=timeout) as pool:
-        verifier = Verifier(pool)
-        verdicts = verifier.verify_many(program, [(p, loosest(a.rounding for a in steps)) for steps, p in chosen])
-        for (steps, candidate), verdict in zip(chosen, verdicts, strict=True):
-            timing = measure(candidate, pool=pool)
-            seconds = timing.median_s if isinstance(timing, Timing) else None
-            measurements.append(Measurement(candidate, steps, cost(candidate, found.device).seconds, seconds, verdict.answer))
-            note(f"measured {len(measurements)} of {len(chosen)}")
-    return measurements
-
-
-def fastest(found: Optimized, measurements: list[Measurement]) -> Measurement | Extraction:
-    """What is given out: by measurement, where only what was found equal counts; else by the model."""
-    sound = [m for m in measurements if m.measured_s is not None and m.verdict == "equal"]
-    if sound:
-        return min(sound, key=lambda m: m.measured_s or 0.0)
-    return found.original if measurements else found.best
-
-
-def correlation(measurements: list[Measurement]) -> float | None:
-    """Spearman's rank correlation of model and measurement."""
-    from extract.correlation import spearman
-
-    timed = [(m.modelled_s, m.measured_s) for m in measurements if m.measured_s is not None]
-    return spearman([a for a, _ in timed], [b for _, b in timed])
-
-
-def speedup(measurements: list[Measurement]) -> float | None:
-    """The original's measured time over that of the fastest program found equal."""
-    original = next((m.measured_s for m in measurements if not m.steps), None)
-    fastest = min((m.measured_s for m in measurements if m.measured_s and m.verdict == "equal"), default=None)
-    return original / fastest if original and fastest else None
+def _measured(done: int, of: int) -> None:
+    note(f"measured {done} of {of}")
 
 
 # ---------------------------------------------------------------------------------------------------------------------- telling
 
 
-def write_run(path: Path, program: Program, found: Optimized, measurements: list[Measurement], target: Target) -> None:
-    """A run file of what was extracted, scored by measurement where there are any, else by the model of whole programs, as
-    searches are."""
-    from extract.roofline import cost
-    from llm.search.node import Score
-    from llm.search.result import Reached, write_result
-    from rules.rounding import loosest
-
-    reached = []
-    evaluator, root = f"model roofline {found.device.name}", cost(program, found.device).seconds
-    if measurements:
-        evaluator = f"measure {target.value}"
-        root = next((m.measured_s for m in measurements if not m.steps and m.measured_s), root)
-        entries = [(m.program, m.steps, m.measured_s) for m in measurements if m.steps and m.verdict == "equal" and m.measured_s]
-    else:
-        entries = [(c.program, c.steps, cost(c.program, found.device).seconds) for c in found.candidates if c.steps]
-    for candidate, steps, seconds in entries:
-        rounding = loosest(a.rounding for a in steps)
-        reached.append(Reached(candidate, tuple(a.step for a in steps), rounding, Score(seconds)))
-    write_result(
-        path,
-        program,
-        root,
-        reached,
-        label="extracted",
-        evaluator=evaluator,
-        target=target.value,
-        seconds=found.report.seconds,
-        work={"modelled": found.original.considered},
-    )
-
-
 def _json(found: Optimized, measurements: list[Measurement], best: Measurement | Extraction) -> dict[str, Json]:
+    from llm.candidates import correlation, speedup
+
     rows: list[Json] = [
         {
             "steps": [str(a.step) for a in m.steps],
@@ -215,6 +116,7 @@ def _json(found: Optimized, measurements: list[Measurement], best: Measurement |
 
 def _told(found: Optimized, measurements: list[Measurement], best: Measurement | Extraction) -> str:
     from extract.roofline import time_text
+    from llm.candidates import correlation, speedup
 
     report, original = found.report, found.original
     lines = [f"saturation: {report.outcome} after {report.seconds:.1f} s{': ' if report.detail else ''}{report.detail}"]
